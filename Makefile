@@ -1,0 +1,52 @@
+# Every target makes its own environment first: a plain python3 with venv is all it needs.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+RUN_STAMP := $(VENV)/.run
+DEV_STAMP := $(VENV)/.dev
+WORKERS ?= 2
+
+.PHONY: demo test quick format check docs bench soak lock clean
+
+$(RUN_STAMP): pyproject.toml
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(DEV_STAMP): $(RUN_STAMP) requirements/dev.txt
+	@$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+demo: $(RUN_STAMP)  ## find, fix and test a bug: no key, no network
+	@$(PY) -m wisp demo
+
+test: $(DEV_STAMP)  ## everything CI runs
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal
+
+quick: $(DEV_STAMP)  ## for every edit: under three minutes
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not process"
+
+format: $(DEV_STAMP)
+	$(PY) -m ruff format src tests examples benchmarks
+	$(PY) -m ruff check --fix src tests examples benchmarks
+
+check: $(DEV_STAMP)  ## lint, format and types
+	$(PY) -m ruff check src tests examples benchmarks
+	$(PY) -m ruff format --check src tests examples benchmarks
+	$(PY) -m mypy
+
+docs: $(DEV_STAMP)  ## regenerate the reference pages
+	$(PY) docs/generate.py
+
+bench: $(RUN_STAMP)  ## measure this machine; adds a row to benchmarks/results
+	$(PY) benchmarks/run.py
+
+soak: $(DEV_STAMP)  ## long; by hand; commit its dated result
+	WISP_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal
+
+lock:  ## renew the locked development tools (needs uv)
+	uv export --quiet --no-emit-project --all-groups --format requirements-txt --no-annotate --no-header -o requirements/dev.txt
+	rm -f uv.lock
+
+clean:
+	rm -rf $(VENV) dist build
