@@ -1,0 +1,56 @@
+"""A token by which a waiting owner tells blocking work in another thread to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class Stopped(Exception):
+    """Raised inside blocking work once its token is set."""
+
+
+class StopToken:
+    """Set once, from any thread; never unset.
+
+    Work polls `stopped` (or calls `check`) at least every 100 ms, or registers a callback that wakes it.
+    """
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], None]] = []
+        self.reason = ""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the work should end now."""
+        return self._event.is_set()
+
+    def stop(self, reason: str = "cancelled") -> None:
+        """Ask the work to end; a second call changes nothing.  Callbacks run in the calling thread."""
+        with self._lock:
+            if self._event.is_set():
+                return
+            self.reason = reason
+            self._event.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def on_stop(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when stopped; at once if that has happened.  It must not block or raise."""
+        with self._lock:
+            if not self._event.is_set():
+                self._callbacks.append(callback)
+                return
+        callback()
+
+    def check(self) -> None:
+        """Raise `Stopped` if the work should end."""
+        if self._event.is_set():
+            raise Stopped(self.reason)
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep up to `seconds`; True as soon as stopped."""
+        return self._event.wait(seconds)
