@@ -20,7 +20,7 @@ class Thinking(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True):
 
     text: str
     signature: str = ""
-    """Proof the provider wants back with the text; empty means unsigned, so it is never sent back as thinking."""
+    """Proof the provider wants back with the text; empty means unsigned: never sent back as thinking."""
     redacted: str = ""
     """Encrypted reasoning the provider showed us only as data; then `text` is empty."""
 

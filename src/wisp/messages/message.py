@@ -92,6 +92,6 @@ class Notice(msgspec.Struct, frozen=True, tag="notice", omit_defaults=True):
 Message = UserMessage | AssistantMessage | ToolResult | Notice
 
 
-def user(text: str, *, id: str = "") -> UserMessage:
+def user(text: str) -> UserMessage:
     """A user message of one text."""
-    return UserMessage((Text(text),), id=id)
+    return UserMessage((Text(text),))
