@@ -35,6 +35,8 @@ class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
     """For paths: beneath a root the user granted."""
     exists: bool = True
     """For writes: the target is there already."""
+    protected: str = ""
+    """Why this target needs a person's yes even where effects run unasked; empty for ordinary ones."""
 
 
 Replay = Literal["safe", "never"]

@@ -1,0 +1,103 @@
+"""May this prepared call run?  Policy first, then, where it asks, a person, bound to the exact operation."""
+
+from __future__ import annotations
+
+import msgspec
+
+from wisp.harness.events import ToolApprovalRequested, ToolApprovalResolved
+from wisp.harness.ports import ApprovalAnswer, Approver
+from wisp.loop.ports import Emit
+from wisp.messages.content import Text
+from wisp.messages.tool import ToolOutcome
+from wisp.policy.command import plain_words
+from wisp.policy.decide import Policy, decide
+from wisp.policy.rules import parse_rule
+from wisp.tools.base import Prepared
+
+
+class Denial(msgspec.Struct, frozen=True):
+    """One call that was not allowed; kept for the run's report."""
+
+    call_id: str
+    tool: str
+    summary: str
+    reason: str
+    headless: bool
+    """Nobody was there to ask."""
+
+
+class Gate:
+    """Decides about calls of one conversation.
+
+    `policy` is a snapshot; replacing it affects the next call.  Rules granted by a person live here, in
+    memory, and die with the process.
+    """
+
+    def __init__(self, policy: Policy, approver: Approver | None) -> None:
+        self.policy = policy
+        self.approver = approver
+        self.denials: list[Denial] = []
+
+    async def admit(self, call_id: str, prepared: Prepared, emit: Emit) -> ToolOutcome | None:
+        """None when the call may run; otherwise the outcome that tells the model why not."""
+        decision = decide(prepared.tool, prepared.effects, self.policy)
+        if decision.verdict == "allow":
+            return None
+        if decision.verdict == "deny":
+            return self._refuse(call_id, prepared, decision.reason, headless=False)
+        rule = "" if decision.fixed else _session_rule(prepared)
+        request = ToolApprovalRequested(
+            call_id,
+            prepared.tool,
+            prepared.digest(),
+            prepared.summary,
+            prepared.preview or prepared.summary,
+            decision.reason,
+            rule,
+        )
+        if self.approver is None:
+            why = (
+                f"{decision.reason}, and nobody can be asked in this headless run. "
+                "Go on without it, or say what the user should allow."
+            )
+            return self._refuse(call_id, prepared, why, headless=True)
+        emit(request)
+        try:
+            answer = await self.approver.ask(request)
+        except BaseException:
+            emit(ToolApprovalResolved(call_id, prepared.tool, False, "cancelled"))
+            raise
+        return self._answered(request, prepared, answer, emit)
+
+    def _answered(
+        self, request: ToolApprovalRequested, prepared: Prepared, answer: ApprovalAnswer, emit: Emit
+    ) -> ToolOutcome | None:
+        tool, call_id = prepared.tool, request.call_id
+        if answer.digest != request.digest or prepared.digest() != request.digest:
+            emit(ToolApprovalResolved(call_id, tool, False, "expired", "the operation is not the one shown"))
+            return self._refuse(call_id, prepared, "the approval was for another operation", headless=False)
+        emit(ToolApprovalResolved(call_id, tool, answer.approved, "person", answer.reason))
+        if not answer.approved:
+            reason = "the user said no" + (f": {answer.reason}" if answer.reason else "")
+            return self._refuse(call_id, prepared, reason, headless=False)
+        if answer.scope == "session" and request.session_rule:
+            granted = (*self.policy.granted, parse_rule(request.session_rule))
+            self.policy = msgspec.structs.replace(self.policy, granted=granted)
+        return None
+
+    def _refuse(self, call_id: str, prepared: Prepared, reason: str, *, headless: bool) -> ToolOutcome:
+        self.denials.append(Denial(call_id, prepared.tool, prepared.summary, reason, headless))
+        return ToolOutcome((Text(f"error (denied): {reason}"),), True, "denied", {"headless": headless})
+
+
+def _session_rule(prepared: Prepared) -> str:
+    """The narrowest rule that would cover the same operation again; empty where none may be stored."""
+    if len(prepared.effects) != 1:
+        return ""
+    effect = prepared.effects[0]
+    if effect.kind == "execute":
+        words = plain_words(effect.target)
+        return f"bash({' '.join(words)})" if words else ""
+    if effect.kind == "write" and effect.inside and not any(c in effect.target for c in "*?[]()"):
+        return f"edit({effect.target})"
+    return ""

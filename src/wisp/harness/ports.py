@@ -1,0 +1,66 @@
+"""What the harness needs from others: a person to ask, a memory that lasts, instructions."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import msgspec
+
+from wisp.harness.events import Scope, ToolApprovalRequested
+from wisp.loop.events import AgentCompleted
+from wisp.loop.ports import EffectGuard
+from wisp.messages.message import Message
+
+
+class ApprovalAnswer(msgspec.Struct, frozen=True):
+    """What a person said about one operation."""
+
+    digest: str
+    """Copied from the request; an answer with another digest is an answer to something else."""
+    approved: bool
+    scope: Scope = "once"
+    reason: str = ""
+    """For the model, when denied."""
+
+
+class Approver(Protocol):
+    """Someone who can be asked."""
+
+    async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
+        """Show the whole of `request` and wait for the answer.  Cancelled when its run is."""
+        ...
+
+
+class Recorder(EffectGuard, Protocol):
+    """Makes the conversation last.  Methods return only when what they were told is as durable as it gets."""
+
+    async def accepted(self, messages: tuple[Message, ...]) -> None:
+        """These joined the history: a prompt, a steering message, a repair."""
+        ...
+
+    async def audit(self, kind: Literal["approval", "retry", "setting"], facts: dict[str, object]) -> None:
+        """Something happened that the model never sees but a reader of the record should."""
+        ...
+
+    async def ended(self, how: AgentCompleted) -> None:
+        """The run is over."""
+        ...
+
+
+class Instructions(Protocol):
+    """The instruction blocks of a request; request-time data, never part of the history."""
+
+    def blocks(self) -> tuple[str, ...]:
+        """The blocks in order.  Equal from call to call unless something really changed."""
+        ...
+
+
+class FixedInstructions:
+    """Blocks that do not change."""
+
+    def __init__(self, *blocks: str) -> None:
+        self._blocks = blocks
+
+    def blocks(self) -> tuple[str, ...]:
+        """The blocks."""
+        return self._blocks

@@ -1,0 +1,280 @@
+"""`AgentHarness`: one conversation in this process, run after run.
+
+Owns the transcript, the queues and the run in progress.  Knows its recorder only as a port: with none,
+nothing outlives the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing, suppress
+from typing import Any
+
+from wisp.harness.cancel import CancelSwitch
+from wisp.harness.events import QueueUpdated, RepairReported
+from wisp.harness.mailbox import Queues
+from wisp.harness.ports import FixedInstructions, Instructions, Recorder
+from wisp.harness.repair import repair
+from wisp.harness.toolbox import Toolbox
+from wisp.harness.transcript import Transcript
+from wisp.loop.events import AgentCompleted, Event, QueueMessageInjected
+from wisp.loop.limits import Limits
+from wisp.loop.ports import CallIntent, RequestIntent
+from wisp.loop.runner import RunSpec, run_agent_loop
+from wisp.messages.ids import Clock
+from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
+from wisp.providers.base import ModelInfo, Provider
+
+
+class Busy(RuntimeError):
+    """A run is in progress; one conversation has one run at a time."""
+
+
+class AgentHarness:
+    """A conversation that can be prompted, steered, cancelled and prompted again.
+
+    Args:
+        provider: whom to ask.
+        model: which model, and what is known of it.
+        toolbox: the tools behind their gate.
+        clock: time and identifiers.
+        instructions: the blocks every request begins with.
+        recorder: told of everything before the next thing happens.
+        history: where the conversation stands; repaired if it is not lawful.
+        max_output: most output tokens of one answer; None leaves it to the provider's dialect.
+        effort: how hard the model should think, one of `model.efforts`; empty for its default.
+        session_id: a stable key for the provider's prompt cache.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: ModelInfo,
+        toolbox: Toolbox,
+        clock: Clock,
+        *,
+        instructions: Instructions | None = None,
+        recorder: Recorder | None = None,
+        history: Iterable[Message] = (),
+        max_output: int | None = None,
+        effort: str = "",
+        session_id: str = "",
+        output_schema: dict[str, Any] | None = None,
+    ) -> None:
+        self.provider = provider
+        self.model = model
+        self.toolbox = toolbox
+        self.queues = Queues(clock)
+        self._clock = clock
+        self._instructions = instructions or FixedInstructions()
+        self._recorder = recorder
+        self._max_output = max_output
+        self._effort = effort
+        self._session_id = session_id
+        self._output_schema = output_schema
+        repaired = repair(tuple(history), clock.new_id)
+        self._transcript = Transcript(repaired.messages)
+        self._unreported = repaired.notes
+        self._unrecorded: tuple[Message, ...] = repaired.added
+        self._switch: CancelSwitch | None = None
+        self._driver: asyncio.Task[None] | None = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The transcript so far."""
+        return self._transcript.messages
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is in progress."""
+        return self._driver is not None
+
+    def steer(self, text: str) -> QueueUpdated:
+        """Queue a message for the next request boundary; see `Queues.steer`."""
+        self.queues.steer(text)
+        return self.queues.state()
+
+    def follow_up(self, text: str) -> QueueUpdated:
+        """Queue a message for when the run would stop; see `Queues.follow_up`."""
+        self.queues.follow_up(text)
+        return self.queues.state()
+
+    def abort(self, reason: str = "the user interrupted") -> bool:
+        """Stop the run in progress; returns whether there was one that was not stopping already.
+
+        The run's events go on to their end: every call gets its result, `AgentCompleted` comes last.
+        """
+        return self._switch is not None and self._switch.request(reason)
+
+    async def wait(self) -> None:
+        """Until no run is in progress.  Raises nothing of the run's own."""
+        driver = self._driver
+        if driver is not None:
+            await asyncio.wait([driver])
+
+    def prompt(self, message: UserMessage, *, limits: Limits | None = None) -> AsyncGenerator[Event, None]:
+        """Start a run with `message` and tell its events.
+
+        The message is durable before the first event.  Leaving the iterator early stops the run and
+        settles it.
+
+        Raises:
+            Busy: at the first step, when a run is in progress.
+        """
+        return self._run(message, limits or Limits())
+
+    # -- one run ------------------------------------------------------------------------------------------
+
+    async def _run(self, message: UserMessage, limits: Limits) -> AsyncGenerator[Event, None]:
+        """Retain the conversation across runs: accept the prompt, drive the loop, keep what it settles."""
+        if self._driver is not None:
+            raise Busy("a run is in progress; steer it, or wait for its end")
+        channel = _Channel()
+        self._switch = CancelSwitch()
+        self._driver = asyncio.ensure_future(self._drive(message, limits, channel, self._switch))
+        self._switch.attach(self._driver)
+        try:
+            while True:
+                event = await channel.next()
+                if event is None:
+                    break
+                yield event
+            await self._driver
+        finally:
+            driver, self._driver = self._driver, None
+            if not driver.done():
+                self._switch.request("the caller left")
+                with suppress(asyncio.CancelledError):
+                    await _finished(driver)
+            self._switch = None
+
+    async def _drive(
+        self, message: UserMessage, limits: Limits, channel: _Channel, switch: CancelSwitch
+    ) -> None:
+        completed: AgentCompleted | None = None
+        try:
+            await self._accept(message, channel)
+            spec = RunSpec(
+                self.model,
+                self._instructions.blocks(),
+                limits,
+                self._max_output,
+                self._effort,
+                self._session_id,
+                self._output_schema,
+            )
+            loop = run_agent_loop(
+                self._transcript.messages,
+                spec,
+                self.provider,
+                self.toolbox,
+                self._clock,
+                guard=_Keeper(self._transcript, self._recorder),
+                mailbox=self.queues,
+                cancel=switch,
+            )
+            async with aclosing(loop) as events:
+                async for event in events:
+                    if isinstance(event, QueueMessageInjected):
+                        await self._injected(event)
+                    elif isinstance(event, AgentCompleted):
+                        completed = event
+                        await self._ended(event)
+                    channel.put(event)
+        except asyncio.CancelledError:
+            if not switch.requested:
+                raise
+            if completed is None:  # cancelled before the loop began
+                completed = AgentCompleted("cancelled", 0, switch.requested)
+                await self._ended(completed)
+                channel.put(completed)
+        except BaseException as exc:
+            with suppress(Exception):  # the first failure is what the caller must see
+                await self._ended(AgentCompleted("error", 0, f"{type(exc).__name__}: {exc}", "internal"))
+            raise
+        finally:
+            channel.close()
+
+    async def _accept(self, message: UserMessage, channel: _Channel) -> None:
+        """Make the history lawful, then take the prompt; durable when this returns."""
+        repaired = repair(self._transcript.messages, self._clock.new_id)
+        pending = (*self._unrecorded, *repaired.added)
+        notes = (*self._unreported, *repaired.notes)
+        if not message.id:
+            message = UserMessage(message.content, self._clock.new_id())
+        if self._recorder is not None:
+            await self._recorder.accepted((*pending, message))
+        for added in repaired.added:
+            self._transcript.append(added)
+        self._transcript.append(message)
+        self._unrecorded, self._unreported = (), ()
+        if notes:
+            channel.put(RepairReported(notes))
+
+    async def _injected(self, event: QueueMessageInjected) -> None:
+        if self._recorder is not None:
+            await self._recorder.accepted((event.message,))
+        self._transcript.append(event.message)
+
+    async def _ended(self, how: AgentCompleted) -> None:
+        if self._recorder is not None:
+            await self._recorder.ended(how)
+
+
+class _Keeper:
+    """The loop's guard: first the recorder, then the transcript, so that what is shown is already kept."""
+
+    def __init__(self, transcript: Transcript, recorder: Recorder | None) -> None:
+        self._transcript = transcript
+        self._recorder = recorder
+
+    async def about_to(self, intent: RequestIntent | CallIntent) -> None:
+        if self._recorder is not None:
+            await self._recorder.about_to(intent)
+
+    async def settled(self, outcome: AssistantMessage | ToolResult) -> None:
+        if self._recorder is not None:
+            await self._recorder.settled(outcome)
+        self._transcript.append(outcome)
+
+
+class _Channel:
+    """Events from the driving task to whoever iterates; one reader."""
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._closed = False
+
+    def put(self, event: Event) -> None:
+        self._events.append(event)
+        self._wake()
+
+    def close(self) -> None:
+        self._closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def next(self) -> Event | None:
+        """The next event; None at the end."""
+        while not self._events:
+            if self._closed:
+                return None
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        return self._events.popleft()
+
+
+async def _finished(task: asyncio.Task[None]) -> None:
+    while not task.done():
+        await asyncio.wait([task])
+    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, Exception):
+        raise error

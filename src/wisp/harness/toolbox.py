@@ -1,0 +1,181 @@
+"""The tools as the loop sees them: look up, decode, judge, run, and turn whatever happens into an outcome.
+
+The one place where blocking tools meet threads.  A stopped call is told by its token and waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from wisp.harness.gate import Gate
+from wisp.loop.events import ToolExecutionProgress
+from wisp.loop.ports import Emit
+from wisp.loop.settle import uncancelled
+from wisp.messages.codec import NotAnObject, strict_object
+from wisp.messages.content import Text, ToolCall
+from wisp.messages.tool import Replay, ToolFailure, ToolOutcome, ToolSpec
+from wisp.tools.base import Prepared, RunContext, Tool
+from wisp.workspace.stop import Stopped, StopToken
+
+T = TypeVar("T")
+
+
+class ToolCallReady:
+    """One call after it was judged; what the loop calls a `ReadyCall`."""
+
+    def __init__(self, box: Toolbox, call: ToolCall, tool: Tool | None, prepared: Prepared | None) -> None:
+        self._box = box
+        self._call = call
+        self._tool = tool
+        self._prepared = prepared
+        self._admitted = prepared.digest() if prepared is not None and self.effectful else ""
+        self._touched = box.touched(self.resources)
+        self.failure: ToolOutcome | None = None
+
+    @property
+    def parallel_safe(self) -> bool:
+        """As its tool says, and only without effects."""
+        return self._tool is not None and self._tool.parallel_safe and not self.effectful
+
+    @property
+    def replay(self) -> Replay:
+        """As its tool says."""
+        return self._tool.replay if self._tool is not None else "safe"
+
+    @property
+    def effectful(self) -> bool:
+        """Whether any declared effect is more than reading."""
+        prepared = self._prepared
+        return prepared is not None and any(effect.kind != "read" for effect in prepared.effects)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Canonical names of what it touches."""
+        return self._prepared.resources if self._prepared is not None else ()
+
+    @property
+    def summary(self) -> str:
+        """One line that says what it does."""
+        return self._prepared.summary if self._prepared is not None else self._call.name
+
+    async def run(self, emit: Emit) -> ToolOutcome:
+        """Do it; see `loop.ports.ReadyCall.run`."""
+        assert self._prepared is not None and self._tool is not None
+        if self._admitted and self._prepared.digest() != self._admitted:
+            return ToolFailure("denied", "the operation changed after it was approved").outcome()
+        fresh = self._box.touched(self.resources) == self._touched
+        return await self._box.perform(self._call.id, self._tool, self._prepared, emit, fresh=fresh)
+
+
+class Toolbox:
+    """A set of tools behind one gate; implements the loop's `ToolRuntime`."""
+
+    def __init__(self, tools: Sequence[Tool], gate: Gate) -> None:
+        self._tools = {tool.spec.name: tool for tool in tools}
+        self._specs = tuple(tool.spec for tool in tools)
+        self.gate = gate
+        self._written: dict[str, int] = {}
+        self._pool: ThreadPoolExecutor | None = None
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is offered."""
+        return self._specs
+
+    async def prepare(self, call: ToolCall, emit: Emit) -> ToolCallReady:
+        """Decode, judge and, where needed, ask about one call."""
+        tool = self._tools.get(call.name)
+        ready = ToolCallReady(self, call, tool, None)
+        try:
+            if tool is None:
+                names = ", ".join(sorted(self._tools)) or "none"
+                raise ToolFailure("unknown_tool", f"there is no tool {call.name!r}; the tools are: {names}")
+            prepared = await self._prepare(call, tool)
+        except ToolFailure as failure:
+            ready.failure = failure.outcome()
+            return ready
+        ready = ToolCallReady(self, call, tool, prepared)
+        ready.failure = await self.gate.admit(call.id, prepared, emit)
+        return ready
+
+    async def _prepare(self, call: ToolCall, tool: Tool) -> Prepared:
+        if call.fault:
+            raise ToolFailure("invalid_arguments", call.fault)
+        try:
+            arguments = strict_object(call.arguments)
+        except NotAnObject as exc:
+            raise ToolFailure("invalid_arguments", f"the arguments are not valid: {exc}") from None
+        return await self._in_thread(lambda: tool.prepare(arguments), None)
+
+    def touched(self, resources: Sequence[str]) -> int:
+        """How many calls of ours have touched any of `resources` so far."""
+        return sum(self._written.get(name, 0) for name in resources)
+
+    async def perform(
+        self, call_id: str, tool: Tool, prepared: Prepared, emit: Emit, *, fresh: bool
+    ) -> ToolOutcome:
+        """Run an admitted call; expected failures and a stop become outcomes, bugs propagate.
+
+        Not `fresh` means that an earlier call of the same message touched the same things: the same
+        arguments are prepared again, else the second of two edits to one file would always be stale.
+        """
+        token = StopToken()
+        loop = asyncio.get_running_loop()
+
+        def progress(text: str) -> None:
+            loop.call_soon_threadsafe(emit, ToolExecutionProgress(call_id, text))
+
+        context = RunContext(token, progress)
+        try:
+            if not fresh:
+                arguments = dict(prepared.arguments)
+                prepared = await self._in_thread(lambda: tool.prepare(arguments), None)
+            if inspect.iscoroutinefunction(prepared.run):
+                outcome: ToolOutcome = await prepared.run(context)
+            else:
+                blocking: Callable[[RunContext], Any] = prepared.run
+                outcome = await self._in_thread(lambda: blocking(context), token)
+        except ToolFailure as failure:
+            outcome = failure.outcome()
+        except (Stopped, asyncio.CancelledError):
+            outcome = ToolOutcome((Text("stopped: the user interrupted"),), True, "cancelled")
+        finally:
+            for name in prepared.resources:
+                self._written[name] = self._written.get(name, 0) + 1
+        return outcome
+
+    async def _in_thread(self, work: Callable[[], T], token: StopToken | None) -> T:
+        """Run blocking `work` in a worker thread.
+
+        When cancelled, set the token, wait for the work, and return what it made of it: a stopped
+        tool's partial outcome is worth more than none.
+        """
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(max_workers=16, thread_name_prefix="wisp-tool")
+        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if token is None:
+                future.add_done_callback(_consume)
+                raise
+            token.stop()
+            return await uncancelled(_result(future))
+
+    def close(self) -> None:
+        """Let the worker threads go; running calls were stopped by whoever cancelled them."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+async def _result(future: asyncio.Future[T]) -> T:
+    return await future
+
+
+def _consume(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()

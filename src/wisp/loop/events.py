@@ -1,0 +1,177 @@
+"""What a run tells the world, and in which order.
+
+    AgentStarted
+      ( TurnStarted
+          ProviderRetrying*  MessageStarted  MessageDelta*
+          ( MessageWithdrawn  ProviderRetrying+  MessageStarted  MessageDelta* )*
+          MessageCompleted
+          for each call, in order:   ToolCalled  ToolExecutionStarted  (approval events)?
+          for each call, in order:   ToolExecutionProgress*  ToolExecutionEnded  ToolResultAdded
+        TurnCompleted  QueueMessageInjected* )*
+    AgentCompleted
+
+Every `TurnStarted` is followed by exactly one `TurnCompleted`, also when the turn failed or was
+cancelled; a turn that failed before its message was whole has no `MessageCompleted`.  `AgentCompleted`
+is always last.  An event is a value: changing it changes nothing that the run holds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from wisp.messages.message import AssistantMessage, Message, StopReason, ToolResult
+
+RunStop = Literal[
+    "model_finished", "turn_limit", "budget", "refused", "cancelled", "provider_failure", "error"
+]
+"""Why a run ended.  `model_finished` says that the model stopped asking, not that the task is done."""
+
+TurnOutcome = Literal["completed", "failed", "cancelled"]
+
+
+class Event(msgspec.Struct, frozen=True, tag_field="type"):
+    """The base of everything that is told; `type` on the wire is the class's tag."""
+
+
+class AgentStarted(Event, frozen=True, tag="agent.started"):
+    """A run begins."""
+
+    provider: str
+    model: str
+
+
+class TurnStarted(Event, frozen=True, tag="turn.started"):
+    """A request is about to be made; turns count from 1 within a run."""
+
+    turn: int
+
+
+class ProviderRetrying(Event, frozen=True, tag="provider.retrying"):
+    """The request failed in a way that may pass; it is made again after `delay_seconds`."""
+
+    turn: int
+    provider: str
+    attempt: int
+    max_attempts: int
+    delay_seconds: float
+    reason: str
+    status_code: int = 0
+
+
+class MessageStarted(Event, frozen=True, tag="message.started"):
+    """The model begins to answer."""
+
+    turn: int
+    message_id: str
+    role: str = "assistant"
+
+
+class MessageDelta(Event, frozen=True, tag="message.delta"):
+    """A piece of the answer as it arrives; for showing only."""
+
+    turn: int
+    delta: str
+    content_index: int = 0
+    content_kind: Literal["text", "thinking", "arguments"] = "text"
+    role: str = "assistant"
+
+
+class MessageWithdrawn(Event, frozen=True, tag="message.withdrawn"):
+    """What was shown of the message since `MessageStarted` does not count."""
+
+    turn: int
+    message_id: str
+    reason: str
+
+
+class MessageCompleted(Event, frozen=True, tag="message.completed"):
+    """The whole answer, and the only form of it that anything may act on."""
+
+    turn: int
+    message: AssistantMessage
+    finish_reason: StopReason
+    cost_usd: float | None = None
+    """What it cost at list price; None when unknown."""
+    role: str = "assistant"
+
+
+class ToolCalled(Event, frozen=True, tag="tool.call"):
+    """The model asked for a tool."""
+
+    turn: int
+    call_id: str
+    name: str
+    arguments: str
+    """JSON text."""
+
+
+class ToolExecutionStarted(Event, frozen=True, tag="tool.execution.started"):
+    """The host takes the call up: it is decoded, judged, perhaps asked about, then run."""
+
+    turn: int
+    call_id: str
+    name: str
+    summary: str = ""
+
+
+class ToolExecutionProgress(Event, frozen=True, tag="tool.execution.progress"):
+    """Live output of a running call; for showing only."""
+
+    call_id: str
+    text: str
+
+
+class ToolExecutionEnded(Event, frozen=True, tag="tool.execution.ended"):
+    """The call is over, whether or not it did anything."""
+
+    turn: int
+    call_id: str
+    name: str
+    output: str
+    is_error: bool = False
+    failure_code: str = ""
+    duration_ms: int = 0
+    effectful: bool = False
+    """Whether it ran and may have changed something."""
+    details: dict[str, Any] = {}
+
+
+class ToolResultAdded(Event, frozen=True, tag="tool.result"):
+    """The result as the model will see it; directly after its `ToolExecutionEnded`."""
+
+    turn: int
+    result: ToolResult
+
+
+class TurnCompleted(Event, frozen=True, tag="turn.completed"):
+    """The turn is over."""
+
+    turn: int
+    outcome: TurnOutcome
+    finish_reason: StopReason
+
+
+class QueueMessageInjected(Event, frozen=True, tag="queue.message.injected"):
+    """A queued message joined the history at a request boundary."""
+
+    kind: Literal["steer", "follow_up", "notice"]
+    message: Message
+
+
+class ErrorReported(Event, frozen=True, tag="error"):
+    """Something went wrong that a person should read."""
+
+    message: str
+    kind: str = ""
+
+
+class AgentCompleted(Event, frozen=True, tag="agent.completed"):
+    """The run is over; nothing of it follows."""
+
+    stop_reason: RunStop
+    turns: int
+    error: str = ""
+    failure_kind: str = ""
+    """`ProviderError.kind` for a provider failure; which budget for `budget`."""

@@ -1,0 +1,305 @@
+"""`run_agent_loop`: the model/tool cycle of one run, as an async generator of events.
+
+Owns nothing that outlives the run.  It never touches the history it was given; what is to be kept is
+handed to the guard, piece by piece, before the next effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from wisp.loop.events import (
+    AgentCompleted,
+    AgentStarted,
+    Event,
+    MessageCompleted,
+    RunStop,
+    TurnCompleted,
+    TurnOutcome,
+    TurnStarted,
+)
+from wisp.loop.execute import Batch, told_unrun, unrun
+from wisp.loop.limits import Limits, Spent, exhausted
+from wisp.loop.ports import (
+    Cancellation,
+    EffectGuard,
+    Mailbox,
+    NeverCancelled,
+    NoGuard,
+    NoMail,
+    RequestIntent,
+    ToolRuntime,
+)
+from wisp.loop.settle import uncancelled
+from wisp.loop.stream import AnswerStream
+from wisp.loop.turn import AskAgain, RefuseCalls, RunCalls, Stop, what_next
+from wisp.messages.ids import Clock
+from wisp.messages.message import AssistantMessage, Message, StopReason, ToolResult
+from wisp.messages.usage import Usage, cost_of
+from wisp.providers.base import ModelInfo, ModelRequest, Provider
+from wisp.providers.events import Failed
+
+
+class RunSpec(msgspec.Struct, frozen=True):
+    """What stays the same for all requests of a run."""
+
+    model: ModelInfo
+    system: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    max_output: int | None = None
+    effort: str = ""
+    session_id: str = ""
+    output_schema: dict[str, Any] | None = None
+
+
+async def run_agent_loop(
+    history: Sequence[Message],
+    spec: RunSpec,
+    provider: Provider,
+    tools: ToolRuntime,
+    clock: Clock,
+    *,
+    guard: EffectGuard | None = None,
+    mailbox: Mailbox | None = None,
+    cancel: Cancellation | None = None,
+) -> AsyncGenerator[Event, None]:
+    """Ask, run what is called, ask again, until there is a reason to stop.
+
+    Args:
+        history: a lawful history that ends with something the model may answer.  Never mutated, and not
+            looked at again once the first request is built.
+        spec: the model, the instruction blocks and the ceilings.
+        provider: whom to ask.
+        tools: the executor; calls reach it only after the provider's terminal event.
+        clock: for durations and for the ids of results.
+        guard: told, and awaited, around every request and every call.
+        mailbox: asked for waiting messages at every request boundary.
+        cancel: says whether a cancellation of this task was asked for.
+
+    Yields:
+        Events in the order of `wisp.loop.events`; `AgentCompleted` last.  After a requested cancellation
+        too: by then every call has its result and no tool runs.
+
+    Raises:
+        Exception: bugs in tools and failures of the guard propagate, after everything was settled.
+        asyncio.CancelledError: a cancellation nobody asked for.
+    """
+    run = _Run(
+        list(history),
+        spec,
+        provider,
+        tools,
+        clock,
+        guard or NoGuard(),
+        mailbox or NoMail(),
+        cancel or NeverCancelled(),
+    )
+    async with aclosing(run.events()) as events:
+        async for event in events:
+            yield event
+
+
+class _Run:
+    """The state of one run; lives as long as its generator."""
+
+    def __init__(
+        self,
+        messages: list[Message],
+        spec: RunSpec,
+        provider: Provider,
+        tools: ToolRuntime,
+        clock: Clock,
+        guard: EffectGuard,
+        mailbox: Mailbox,
+        cancel: Cancellation,
+    ) -> None:
+        self.messages = messages
+        self.spec = spec
+        self.provider = provider
+        self.tools = tools
+        self.clock = clock
+        self.guard = guard
+        self.mailbox = mailbox
+        self.cancel = cancel
+        self.spent = Spent()
+        self.stop: AgentCompleted | None = None
+        self.answer: AssistantMessage | None = None
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        yield AgentStarted(self.provider.name, self.spec.model.id)
+        while self.stop is None:
+            over = exhausted(self.spec.limits, self.spent)
+            if over is not None:
+                reason: RunStop = "turn_limit" if over.which == "turns" else "budget"
+                self._end(reason, over.message, over.which)
+                break
+            turn = self.spent.turns + 1
+            yield TurnStarted(turn)
+            outcome: TurnOutcome = "completed"
+            self.answer = None
+            async with aclosing(self._turn(turn)) as events:
+                async for event in events:
+                    yield event
+            stopped: AgentCompleted | None = self.stop
+            if stopped is not None and stopped.stop_reason in ("provider_failure", "error", "cancelled"):
+                outcome = "cancelled" if stopped.stop_reason == "cancelled" else "failed"
+            yield TurnCompleted(turn, outcome, self._finish_reason(outcome))
+            for injected in self._boundary():
+                self.messages.append(injected.message)
+                yield injected
+        assert self.stop is not None
+        yield msgspec.structs.replace(self.stop, turns=self.spent.turns)
+
+    def _finish_reason(self, outcome: TurnOutcome) -> StopReason:
+        if outcome == "cancelled":
+            return "cancelled"
+        return self.answer.stop if self.answer is not None else "error"
+
+    def _boundary(self) -> Sequence[Any]:
+        """Deliver waiting messages; a follow-up takes back a normal end of the run."""
+        ended = self.stop
+        if ended is not None and ended.stop_reason != "model_finished":
+            return ()
+        delivered = self.mailbox.collect(would_stop=ended is not None)
+        if delivered:
+            self.stop = None
+        return delivered
+
+    def _end(self, reason: RunStop, error: str = "", kind: str = "") -> None:
+        self.stop = AgentCompleted(reason, self.spent.turns, error, kind)
+
+    # -- one turn -----------------------------------------------------------------------------------------
+
+    async def _turn(self, turn: int) -> AsyncGenerator[Event, None]:
+        async with aclosing(self._ask(turn)) as asking:
+            async for event in asking:
+                yield event
+        answer = self.answer
+        if answer is None or self.stop is not None:
+            return
+        step = what_next(answer)
+        if isinstance(step, Stop):
+            self._end(step.reason, step.error)
+        elif isinstance(step, RunCalls):
+            async with aclosing(self._run_calls(turn, step)) as running:
+                async for event in running:
+                    yield event
+        elif isinstance(step, RefuseCalls):
+            async with aclosing(self._refuse_calls(turn, step)) as refusing:
+                async for event in refusing:
+                    yield event
+        else:
+            assert isinstance(step, AskAgain)
+
+    async def _ask(self, turn: int) -> AsyncGenerator[Event, None]:
+        message_id = self.clock.new_id()
+        stream = AnswerStream(self.provider, self._request(), turn, message_id)
+        try:
+            await self.guard.about_to(RequestIntent(turn, message_id))
+            async with aclosing(stream.events()) as events:
+                async for event in events:
+                    yield event
+        except asyncio.CancelledError:
+            await self._keep_partial(stream.partial("cancelled", self.cancel.requested or "cancelled"))
+            self._spend(None, None)
+            if not self._cancelled():
+                raise
+            return
+        final = stream.final
+        if final is None:
+            self._spend(None, None)
+            self._end("error", f"the provider {self.provider.name!r} ended without a result", "protocol")
+        elif isinstance(final, Failed):
+            self._spend(None, None)
+            await self._keep_partial(stream.partial("error", final.message))
+            self._end("provider_failure", final.message, final.kind)
+        else:
+            async for event in self._accept(turn, msgspec.structs.replace(final.message, id=message_id)):
+                yield event
+
+    def _request(self) -> ModelRequest:
+        spec = self.spec
+        return ModelRequest(
+            spec.model,
+            tuple(self.messages),
+            spec.system,
+            self.tools.specs(),
+            spec.max_output,
+            spec.effort,
+            spec.session_id,
+            spec.output_schema,
+        )
+
+    async def _accept(self, turn: int, message: AssistantMessage) -> AsyncGenerator[Event, None]:
+        """Keep a whole message; only after that may anything it asks for happen."""
+        ids = [call.id for call in message.calls]
+        if len(set(ids)) != len(ids):
+            self._spend(message.usage, None)
+            self._end("provider_failure", "the model used one call id twice in a message", "wire")
+            return
+        cost = cost_of(message.usage or Usage(), self.spec.model.price)
+        self._spend(message.usage, cost)
+        cut: asyncio.CancelledError | None = None
+        try:
+            await uncancelled(self.guard.settled(message))
+        except asyncio.CancelledError as exc:
+            cut = exc
+        self.messages.append(message)
+        self.answer = message
+        yield MessageCompleted(turn, message, message.stop, cost)
+        if cut is not None:
+            refused = RefuseCalls(message.calls, "cancelled", "not run: the user interrupted")
+            async for event in self._refuse_calls(turn, refused):
+                yield event
+            if not self._cancelled():
+                raise cut
+
+    async def _run_calls(self, turn: int, step: RunCalls) -> AsyncGenerator[Event, None]:
+        batch = Batch(turn, step.calls, self.tools, self.guard, self.clock, self.cancel)
+        try:
+            async with aclosing(batch.events()) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self.messages.extend(batch.results)
+        if batch.stopped:
+            self._end("cancelled", self.cancel.requested)
+
+    async def _refuse_calls(self, turn: int, step: RefuseCalls) -> AsyncGenerator[Event, None]:
+        for call, result in zip(
+            step.calls, unrun(step.calls, step.code, step.message, self.clock), strict=True
+        ):
+            await self._keep(result)
+            for event in told_unrun(turn, call, result):
+                yield event
+        if step.stop is not None:
+            self._end(step.stop, step.message)
+
+    # -- keeping ------------------------------------------------------------------------------------------
+
+    async def _keep(self, result: ToolResult) -> None:
+        await uncancelled(self.guard.settled(result))
+        self.messages.append(result)
+
+    async def _keep_partial(self, partial: AssistantMessage | None) -> None:
+        if partial is not None:
+            await uncancelled(self.guard.settled(partial))
+            self.messages.append(partial)
+
+    def _spend(self, usage: Usage | None, cost: float | None) -> None:
+        self.spent = self.spent.after(usage, cost)
+
+    def _cancelled(self) -> bool:
+        """Take a cancellation as the end of the run if it was asked for; say whether it was."""
+        if not self.cancel.requested:
+            return False
+        task = asyncio.current_task()
+        if task is not None:
+            task.uncancel()
+        self._end("cancelled", self.cancel.requested)
+        return True
