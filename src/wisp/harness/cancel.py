@@ -19,7 +19,7 @@ class CancelSwitch:
             task.cancel()
 
     def request(self, reason: str) -> bool:
-        """Stop the run because of `reason`; returns whether this was the first request, which alone counts."""
+        """Stop the run because of `reason`; returns whether this was the first request."""
         if self.requested:
             return False
         self.requested = reason or "cancelled"

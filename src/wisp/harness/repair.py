@@ -74,10 +74,13 @@ def _in_call_order(messages: list[Message]) -> list[Message]:
         if isinstance(message, ToolResult):
             results.append(message)
             continue
-        out.extend(sorted(results, key=place))
-        results = []
+        results.sort(key=place)
+        out.extend(results)
+        results.clear()
         if isinstance(message, AssistantMessage):
             order.clear()
             order.update({call.id: number for number, call in enumerate(message.calls)})
         out.append(message)
-    return [*out, *sorted(results, key=place)]
+    results.sort(key=place)
+    out.extend(results)
+    return out

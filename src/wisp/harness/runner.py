@@ -74,17 +74,20 @@ class AgentHarness:
         self._effort = effort
         self._session_id = session_id
         self._output_schema = output_schema
-        repaired = repair(tuple(history), clock.new_id)
-        self._transcript = Transcript(repaired.messages)
-        self._unreported = repaired.notes
-        self._unrecorded: tuple[Message, ...] = repaired.added
+        self._base = tuple(history)
+        self._transcript = Transcript()
         self._switch: CancelSwitch | None = None
         self._driver: asyncio.Task[None] | None = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The transcript so far."""
-        return self._transcript.messages
+        """The transcript so far, the history it was given included."""
+        return self._base or self._transcript.messages
+
+    def adopt(self, result: ToolResult) -> None:
+        """Take a result for a call of the given history that was left open; before the first prompt only."""
+        assert self._base, "only a history that was handed in can be completed from outside"
+        self._base = (*self._base, result)
 
     @property
     def running(self) -> bool:
@@ -199,19 +202,19 @@ class AgentHarness:
 
     async def _accept(self, message: UserMessage, channel: _Channel) -> None:
         """Make the history lawful, then take the prompt; durable when this returns."""
-        repaired = repair(self._transcript.messages, self._clock.new_id)
-        pending = (*self._unrecorded, *repaired.added)
-        notes = (*self._unreported, *repaired.notes)
         if not message.id:
             message = UserMessage(message.content, self._clock.new_id())
+        repaired = None
+        if self._base or self._transcript.open_calls:
+            repaired = repair(self.messages, self._clock.new_id)
+        added = repaired.added if repaired is not None else ()
         if self._recorder is not None:
-            await self._recorder.accepted((*pending, message))
-        for added in repaired.added:
-            self._transcript.append(added)
+            await self._recorder.accepted((*added, message))
+        if repaired is not None:
+            self._base, self._transcript = (), Transcript(repaired.messages)
+            if repaired.notes:
+                channel.put(RepairReported(repaired.notes))
         self._transcript.append(message)
-        self._unrecorded, self._unreported = (), ()
-        if notes:
-            channel.put(RepairReported(notes))
 
     async def _injected(self, event: QueueMessageInjected) -> None:
         if self._recorder is not None:

@@ -1,0 +1,89 @@
+"""A record as one line of a file, and back.
+
+    {"v":1,"seq":7,"id":"...","parent":"...","at":"...","type":"message",...,"sum":"9a3f01c2"}\\n
+
+ASCII-escaped JSON, so that no line break, no encoding and no terminal can come between.  `sum` is the
+CRC-32 (ISO-HDLC, as in zlib) of all bytes of the line before `,"sum"`, in eight hexadecimal digits: it
+finds every damaged byte.  Lines are separated by LF alone.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import msgspec
+
+from wisp.messages.codec import ascii_json
+from wisp.session.records import Known, Record, UnknownRecord
+
+MAX_LINE = 64 * 1024 * 1024
+"""Longest line accepted, in bytes."""
+
+_TAIL = len(b',"sum":"00000000"}')
+
+
+class BadLine(ValueError):
+    """The line is not an undamaged record; the message says why."""
+
+
+class _Head(msgspec.Struct, frozen=True):
+    v: int
+    seq: int
+    id: str
+    parent: str
+    at: str
+    type: str
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+_decode_body = msgspec.json.Decoder(Known).decode
+
+
+def encode(record: Record) -> bytes:
+    """`record` as a line, LF included."""
+    assert not isinstance(record.body, UnknownRecord), "only records of known types are written"
+    head = ascii_json(
+        {"v": record.v, "seq": record.seq, "id": record.id, "parent": record.parent, "at": record.at}
+    )
+    line = head[:-1] + b"," + ascii_json(record.body)[1:-1]
+    return b'%s,"sum":"%08x"}\n' % (line, zlib.crc32(line))
+
+
+def decode(line: bytes) -> Record:
+    """Read one line, with or without its line end.
+
+    Raises:
+        BadLine: it is damaged, too long, or no record at all.
+    """
+    line = line.rstrip(b"\r\n")
+    if len(line) > MAX_LINE:
+        raise BadLine(f"longer than {MAX_LINE} bytes")
+    covered, tail = line[:-_TAIL], line[-_TAIL:]
+    if not (tail.startswith(b',"sum":"') and tail.endswith(b'"}')):
+        raise BadLine("it does not end with a checksum")
+    if tail[8:16] != b"%08x" % zlib.crc32(covered):
+        raise BadLine("the checksum does not match")
+    text = covered + b"}"
+    try:
+        head = _decode_head(text)
+        try:
+            body: Known | UnknownRecord = _decode_body(text)
+        except msgspec.ValidationError:
+            body = UnknownRecord(head.type)
+    except msgspec.MsgspecError as exc:
+        raise BadLine(str(exc)) from None
+    return Record(head.seq, head.id, head.parent, head.at, body, head.v)
+
+
+def salvage(line: bytes) -> tuple[bytes, Record] | None:
+    """An undamaged record at the end of a damaged line: `(what stood before it, the record)`.
+
+    A process that died while writing leaves half a line; a careless one then continued on it.
+    """
+    start = line.find(b'{"v":', 1)
+    while start > 0:
+        try:
+            return line[:start], decode(line[start:])
+        except BadLine:
+            start = line.find(b'{"v":', start + 1)
+    return None

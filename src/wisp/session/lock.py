@@ -1,0 +1,49 @@
+"""One writer per session: an advisory lock on a file beside it, freed by the kernel when its holder dies.
+
+The lock file is never the data file (which may be replaced) and never inherited by children.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+
+
+class Locked(Exception):
+    """Another process writes this session."""
+
+    def __init__(self, holder: str) -> None:
+        super().__init__(f"the session is in use by {holder}")
+        self.holder = holder
+
+
+class SessionLock:
+    """Held from construction until `release` or the end of the process."""
+
+    def __init__(self, path: str) -> None:
+        """Take the lock at `path` at once.
+
+        Raises:
+            Locked: somebody holds it; names them as far as they said.
+            OSError: the file cannot be made or is not a regular file of ours.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._fd: int | None = os.open(path, flags, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            holder = os.pread(self._fd, 200, 0).decode("utf-8", "replace").strip()
+            os.close(self._fd)
+            self._fd = None
+            if exc.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise Locked(holder or "another process") from None
+            raise
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let the next writer in; a second call does nothing."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None

@@ -1,0 +1,98 @@
+"""Every durable fact of a session, as one typed record each.
+
+A session file is a sequence of these, one a line; see `session.codec` for the line and
+`docs/reference/session-format.md` for the format as others may rely on it.  Records are only ever added.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from wisp.messages.content import ToolCall
+from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
+from wisp.messages.tool import Replay
+
+VERSION = 1
+"""The format version this program writes, and the newest it may add to."""
+
+
+class Body(msgspec.Struct, frozen=True, tag_field="type"):
+    """The base of every record's payload; `type` on the line is the class's tag."""
+
+
+class SessionHeader(Body, frozen=True, tag="session", omit_defaults=True):
+    """The first record: whose conversation this is."""
+
+    session_id: str
+    cwd: str
+    created_by: str = ""
+    """Name and version of the program."""
+
+
+class MessageRecord(Body, frozen=True, tag="message", omit_defaults=True):
+    """A message joined the history.  The record's id is the message's id."""
+
+    message: UserMessage | AssistantMessage | ToolResult | Notice
+    cost_usd: float | None = None
+
+
+class RequestIntentRecord(Body, frozen=True, tag="intent.request"):
+    """A request was about to be made; its answer is the message `result_id`."""
+
+    turn: int
+    result_id: str
+
+
+class CallIntentRecord(Body, frozen=True, tag="intent.call"):
+    """A call was about to run; its result is the message `result_id`."""
+
+    turn: int
+    call: ToolCall
+    result_id: str
+    replay: Replay
+    effectful: bool
+
+
+class RunEndedRecord(Body, frozen=True, tag="run.ended", omit_defaults=True):
+    """A run came to its end."""
+
+    stop_reason: str
+    turns: int
+    error: str = ""
+
+
+class AuditRecord(Body, frozen=True, tag="audit"):
+    """Something a reader should know and the model never sees: an approval, a repair, a changed setting."""
+
+    kind: str
+    facts: dict[str, Any]
+
+
+class UnknownRecord(msgspec.Struct, frozen=True):
+    """A record of a type this program does not know; left in the file as it is."""
+
+    type: str
+
+
+Known = SessionHeader | MessageRecord | RequestIntentRecord | CallIntentRecord | RunEndedRecord | AuditRecord
+
+
+class Record(msgspec.Struct, frozen=True):
+    """One record with its place in the file and in the tree."""
+
+    seq: int
+    """Counts from 1 without gaps."""
+    id: str
+    parent: str
+    """The message this follows in the conversation; empty at the beginning."""
+    at: str
+    """RFC 3339, UTC."""
+    body: Known | UnknownRecord
+    v: int = VERSION
+
+
+def message_of(record: Record) -> Message | None:
+    """The message a record adds to the history, if it adds one."""
+    return record.body.message if isinstance(record.body, MessageRecord) else None

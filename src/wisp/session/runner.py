@@ -1,0 +1,195 @@
+"""`CodingSession`: a conversation that lasts.  Opens, resumes, records and recovers.
+
+Implements the harness's `Recorder`: everything the harness is about to do or has settled becomes a
+record first.  What records mean is `session.fold`'s business; how they reach the disk is the storage's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from wisp.harness.events import RepairReported
+from wisp.harness.runner import AgentHarness
+from wisp.loop.events import AgentCompleted, Event
+from wisp.loop.limits import Limits
+from wisp.loop.ports import CallIntent, RequestIntent
+from wisp.loop.settle import uncancelled
+from wisp.messages.ids import Clock, iso
+from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
+from wisp.messages.usage import Price, cost_of
+from wisp.session.events import SessionSaved
+from wisp.session.fold import Fold, State
+from wisp.session.records import (
+    VERSION,
+    AuditRecord,
+    CallIntentRecord,
+    Known,
+    MessageRecord,
+    Record,
+    RequestIntentRecord,
+    RunEndedRecord,
+    SessionHeader,
+)
+from wisp.session.recover import Recovery, plan
+from wisp.session.storage import Storage, StorageFailed
+
+
+class CodingSession:
+    """One durable conversation.
+
+    Args:
+        storage: where records go; loaded here, and closed by `close`.
+        clock: time and identifiers.
+        cwd: the folder a new session belongs to, absolute.
+        session_id: the id of a new session; an existing one keeps its own.
+        price: list prices, for the cost of each answer.
+        created_by: name and version of the program, for the header.
+
+    Raises:
+        StorageFailed: the stored session was written by a newer program and can only be read.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        *,
+        cwd: str,
+        session_id: str,
+        price: Price | None = None,
+        created_by: str = "wisp",
+    ) -> None:
+        self._storage = storage
+        self._committing = asyncio.Lock()
+        self._clock = clock
+        self._price = price or Price()
+        loaded = storage.load()
+        if loaded.newest_version > VERSION:
+            storage.close()
+            raise StorageFailed(
+                f"{storage.where} was written in format {loaded.newest_version}; this program knows "
+                f"{VERSION}. It can be shown, not continued: update wisp."
+            )
+        self._fold = Fold(loaded.records)
+        self.notes = [f"byte {d.offset}: {d.message}" for d in loaded.damage] + self.state.notes
+        self._new = [] if self.state.header else [self._record(SessionHeader(session_id, cwd, created_by))]
+        self.id = self.state.header.session_id if self.state.header else session_id
+        self._recovery = plan(self.state, clock.new_id)
+        self.harness: AgentHarness | None = None
+
+    @property
+    def state(self) -> State:
+        """What the records add up to."""
+        return self._fold.state
+
+    @property
+    def where(self) -> str:
+        """The session file; empty in memory."""
+        return self._storage.where
+
+    def attach(self, make: Callable[[Sequence[Message]], AgentHarness]) -> AgentHarness:
+        """Make the harness that continues this conversation; `make` gets the history."""
+        self.harness = make(tuple(self.state.messages))
+        return self.harness
+
+    async def prompt(
+        self, message: UserMessage, *, limits: Limits | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Run one prompt; see `AgentHarness.prompt`.  Recovers first what a crash left open."""
+        assert self.harness is not None, "attach a harness first"
+        notes = (*self.notes, *[note async for note in self._recover()])
+        if notes:
+            self.notes = []
+            await self.audit("repair", {"notes": list(notes)})
+            yield RepairReported(notes)
+        async with aclosing(self.harness.prompt(message, limits=limits)) as events:
+            async for event in events:
+                if isinstance(event, AgentCompleted):
+                    yield SessionSaved(self.where, len(self.state.messages))
+                yield event
+
+    async def _recover(self) -> AsyncGenerator[str, None]:
+        steps, self._recovery = self._recovery, ()
+        for step in steps:
+            result = step.result or await self._rerun(step)
+            await self.settled(result)
+            assert self.harness is not None
+            self.harness.adopt(result)
+            yield f"call {step.call.id} ({step.call.name}): {result.code or 'run again'}"
+
+    async def _rerun(self, step: Recovery) -> ToolResult:
+        assert self.harness is not None
+        ready = await self.harness.toolbox.prepare(step.call, lambda event: None)
+        outcome = ready.failure or await ready.run(lambda event: None)
+        call = step.call
+        return ToolResult(call.id, call.name, outcome.content, outcome.is_error, outcome.code, step.result_id)
+
+    # -- the harness's recorder ---------------------------------------------------------------------------
+
+    async def accepted(self, messages: tuple[Message, ...]) -> None:
+        """Record messages that joined the history; synced."""
+        await self._commit([self._message(message) for message in messages], sync=True)
+
+    async def about_to(self, intent: RequestIntent | CallIntent) -> None:
+        """Record an intent; synced before anything that cannot be repeated."""
+        if isinstance(intent, RequestIntent):
+            await self._commit([self._record(RequestIntentRecord(intent.turn, intent.result_id))], sync=False)
+            return
+        body = CallIntentRecord(intent.turn, intent.call, intent.result_id, intent.replay, intent.effectful)
+        await self._commit([self._record(body)], sync=intent.replay == "never")
+
+    async def settled(self, outcome: AssistantMessage | ToolResult) -> None:
+        """Record an answer or a result; synced."""
+        await self._commit([self._message(outcome)], sync=True)
+
+    async def audit(self, kind: str, facts: dict[str, Any]) -> None:
+        """Record a fact the model never sees."""
+        await self._commit([self._record(AuditRecord(kind, facts))], sync=False)
+
+    async def ended(self, how: AgentCompleted) -> None:
+        """Record the end of a run; synced."""
+        await self._commit([self._record(RunEndedRecord(how.stop_reason, how.turns, how.error))], sync=True)
+
+    def close(self) -> None:
+        """Let go of the file and its lock."""
+        self._storage.close()
+
+    # -- records ------------------------------------------------------------------------------------------
+
+    def _message(self, message: Message) -> Record:
+        cost = None
+        if isinstance(message, AssistantMessage) and message.usage is not None:
+            cost = cost_of(message.usage, self._price)
+        return self._record(MessageRecord(message, cost), message.id)
+
+    def _record(self, body: Known, record_id: str = "") -> Record:
+        """The next record; numbering goes on from those still being committed."""
+        now = iso(self._clock.now())
+        return Record(0, record_id or self._clock.new_id(), "", now, body)
+
+    async def _commit(self, records: list[Record], *, sync: bool) -> None:
+        await uncancelled(self._commit_whole(records, sync))
+
+    async def _commit_whole(self, records: list[Record], sync: bool) -> None:
+        async with self._committing:
+            await self._commit_one(records, sync)
+
+    async def _commit_one(self, records: list[Record], sync: bool) -> None:
+        whole = [*self._new, *records]
+        numbered: list[Record] = []
+        seq, leaf = self.state.next_seq, self.state.leaf
+        for record in whole:
+            numbered.append(Record(seq, record.id, leaf, record.at, record.body))
+            seq += 1
+            leaf = record.id if isinstance(record.body, MessageRecord) else leaf
+        if sync and self._storage.where:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(None, lambda: self._storage.append(numbered, sync=True))
+        else:
+            self._storage.append(numbered, sync=sync)
+        self._new = []
+        for record in numbered:
+            self._fold.add(record)
