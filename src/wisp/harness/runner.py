@@ -7,12 +7,12 @@ nothing outlives the process.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing, suppress
 from typing import Any
 
 from wisp.harness.cancel import CancelSwitch
+from wisp.harness.channel import Channel
 from wisp.harness.events import QueueUpdated, RepairReported
 from wisp.harness.mailbox import Queues
 from wisp.harness.ports import FixedInstructions, Instructions, Recorder
@@ -134,7 +134,7 @@ class AgentHarness:
         """Retain the conversation across runs: accept the prompt, drive the loop, keep what it settles."""
         if self._driver is not None:
             raise Busy("a run is in progress; steer it, or wait for its end")
-        channel = _Channel()
+        channel = Channel[Event]()
         self._switch = CancelSwitch()
         self._driver = asyncio.ensure_future(self._drive(message, limits, channel, self._switch))
         self._switch.attach(self._driver)
@@ -154,7 +154,7 @@ class AgentHarness:
             self._switch = None
 
     async def _drive(
-        self, message: UserMessage, limits: Limits, channel: _Channel, switch: CancelSwitch
+        self, message: UserMessage, limits: Limits, channel: Channel[Event], switch: CancelSwitch
     ) -> None:
         completed: AgentCompleted | None = None
         try:
@@ -200,7 +200,7 @@ class AgentHarness:
         finally:
             channel.close()
 
-    async def _accept(self, message: UserMessage, channel: _Channel) -> None:
+    async def _accept(self, message: UserMessage, channel: Channel[Event]) -> None:
         """Make the history lawful, then take the prompt; durable when this returns."""
         if not message.id:
             message = UserMessage(message.content, self._clock.new_id())
@@ -241,39 +241,6 @@ class _Keeper:
         if self._recorder is not None:
             await self._recorder.settled(outcome)
         self._transcript.append(outcome)
-
-
-class _Channel:
-    """Events from the driving task to whoever iterates; one reader."""
-
-    def __init__(self) -> None:
-        self._events: deque[Event] = deque()
-        self._waiter: asyncio.Future[None] | None = None
-        self._closed = False
-
-    def put(self, event: Event) -> None:
-        self._events.append(event)
-        self._wake()
-
-    def close(self) -> None:
-        self._closed = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    async def next(self) -> Event | None:
-        """The next event; None at the end."""
-        while not self._events:
-            if self._closed:
-                return None
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-        return self._events.popleft()
 
 
 async def _finished(task: asyncio.Task[None]) -> None:

@@ -156,9 +156,7 @@ def _scan(descriptor: int) -> tuple[list[Record], list[Damage], int, int]:
     records: list[Record] = []
     damage: list[Damage] = []
     good_end = last_complete = 0
-    size = os.fstat(descriptor).st_size
-    for offset, line, complete in _lines(descriptor):
-        end = offset + len(line) + complete if len(line) <= MAX_LINE else size
+    for offset, end, line, complete in _lines(descriptor):
         if complete:
             last_complete = end
         body = line[len(_BOM) :] if offset == 0 and line.startswith(_BOM) else line
@@ -192,8 +190,8 @@ def _check_order(records: list[Record], record: Record, offset: int, damage: lis
         damage.append(Damage(offset, f"record {record.seq} comes again: two programs wrote this session"))
 
 
-def _lines(descriptor: int) -> Iterator[tuple[int, bytes, bool]]:
-    """`(offset, line without LF, whether its LF is there)`.
+def _lines(descriptor: int) -> Iterator[tuple[int, int, bytes, bool]]:
+    """`(offset, end, line without LF, whether its LF is there)`.
 
     Holds one line in memory; of a line beyond `MAX_LINE` only the beginning, cut to be no record.
     """
@@ -202,14 +200,14 @@ def _lines(descriptor: int) -> Iterator[tuple[int, bytes, bool]]:
         position += len(chunk)
         *whole, rest = (rest + chunk).split(b"\n")
         for line in whole:
-            yield offset, line, True
-            offset += len(line) + dropped + 1
-            dropped = 0
+            end = offset + len(line) + dropped + 1
+            yield offset, end, line, True
+            offset, dropped = end, 0
         if len(rest) > MAX_LINE:
             dropped += len(rest) - MAX_LINE - 1
             rest = rest[: MAX_LINE + 1]
     if rest:
-        yield offset, rest, False
+        yield offset, offset + len(rest) + dropped, rest, False
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -1,0 +1,62 @@
+"""The instruction stack of a request, assembled in one fixed order.
+
+    built-in prompt (or the file that replaces it), environment, project notes, appended text
+
+The order is from the most to the least stable, so that a provider's cache keeps the front.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+
+from wisp.context.blocks import Block, block
+
+PROJECT_LIMIT = 32_000
+"""Most characters of one project file."""
+
+
+@cache
+def base_prompt() -> str:
+    """The built-in prompt."""
+    path = os.path.join(os.path.dirname(__file__), "prompts", "base.md")
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def environment(cwd: str, platform: str, date: str, branch: str) -> str:
+    """What the model needs to know of the place it works in; stable for a day, as `date` is."""
+    lines = [f"Working directory: {cwd}", f"Platform: {platform}", f"Date: {date}"]
+    if branch:
+        lines.append(f"Git branch: {branch}")
+    return "\n".join(lines)
+
+
+def assemble(
+    *,
+    environment: str,
+    replacement: tuple[str, str] | None = None,
+    project: Sequence[tuple[str, str]] = (),
+    appended: str = "",
+) -> tuple[Block, ...]:
+    """The blocks of every request.
+
+    Args:
+        environment: see `environment`.
+        replacement: `(path, text)` of a file that replaces the built-in prompt.
+        project: `(path, text)` of each project file, broadest first; only of trusted folders.
+        appended: the user's own last word.
+    """
+    first = (
+        block("prompt", replacement[1], replacement[0])
+        if replacement is not None
+        else block("prompt", base_prompt(), "built-in")
+    )
+    blocks = [first, block("environment", environment, "built-in")]
+    for path, text in project:
+        noted = f"Notes by the project's authors, from {path}:\n\n{text.strip()}"
+        blocks.append(block("project", noted, path, PROJECT_LIMIT))
+    if appended:
+        blocks.append(block("appended", appended, "--append-system-prompt"))
+    return tuple(blocks)
