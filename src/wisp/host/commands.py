@@ -1,0 +1,54 @@
+"""What a front end can ask of the host, as data.  Values only, so that they can cross a pipe."""
+
+from __future__ import annotations
+
+import msgspec
+
+from wisp.harness.events import Scope
+
+
+class Command(msgspec.Struct, frozen=True, tag_field="type"):
+    """The base of all commands; `type` on the wire is the class's tag."""
+
+
+class Prompt(Command, frozen=True, tag="prompt"):
+    """Start a run, or, while one is in progress, refuse."""
+
+    text: str
+
+
+class Steer(Command, frozen=True, tag="steer"):
+    """Say something at the next request boundary."""
+
+    text: str
+
+
+class FollowUp(Command, frozen=True, tag="follow_up"):
+    """Say something when the run would stop."""
+
+    text: str
+
+
+class Cancel(Command, frozen=True, tag="cancel"):
+    """Stop the run in progress."""
+
+    reason: str = "the user interrupted"
+
+
+class Approve(Command, frozen=True, tag="approve"):
+    """Answer an approval request."""
+
+    call_id: str
+    digest: str
+    approved: bool
+    scope: Scope = "once"
+    reason: str = ""
+
+
+class Configure(Command, frozen=True, tag="configure"):
+    """Change how the next calls are judged; None leaves a value as it is."""
+
+    permission_mode: str | None = None
+
+
+AnyCommand = Prompt | Steer | FollowUp | Cancel | Approve | Configure

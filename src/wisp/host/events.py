@@ -1,0 +1,39 @@
+"""The envelope in which every event leaves the host, and its form on the wire.
+
+    {"type": "message.delta", "session_id": "...", "seq": 17, "at": "...", ...payload}
+
+`seq` counts from 1 without gaps for as long as the process lives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from wisp.loop.events import Event
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """One event with its place in the stream."""
+
+    seq: int
+    session_id: str
+    at: float
+    """Seconds since 1970."""
+    event: Event
+
+
+class SessionOpened(Event, frozen=True, tag="session.opened"):
+    """A conversation is ready for its first prompt."""
+
+    path: str
+    resumed: bool
+    messages: int
+
+
+def wire(envelope: Envelope, at: str) -> dict[str, Any]:
+    """The envelope as one flat JSON-ready mapping; `at` is its time as text."""
+    payload = msgspec.to_builtins(envelope.event)
+    kind = payload.pop("type")
+    return {"type": kind, "session_id": envelope.session_id, "seq": envelope.seq, "at": at, **payload}

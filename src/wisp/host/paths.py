@@ -1,0 +1,64 @@
+"""Where wisp keeps its own files.  One of three modules that may look at the environment.
+
+The XDG base directory names are part of the contract on every platform, so no library chooses others.
+`WISP_HOME` moves everything under one folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import msgspec
+
+
+class Paths(msgspec.Struct, frozen=True):
+    """Absolute folders; none is created here."""
+
+    config: str
+    """Settings."""
+    state: str
+    """Sessions, trust, command output."""
+    home: str
+    """The user's home folder."""
+
+    @property
+    def settings_file(self) -> str:
+        """The user's settings."""
+        return os.path.join(self.config, "settings.toml")
+
+    @property
+    def sessions(self) -> str:
+        """The default folder of sessions."""
+        return os.path.join(self.state, "sessions")
+
+    @property
+    def trust_file(self) -> str:
+        """Decisions about folders."""
+        return os.path.join(self.state, "trust.json")
+
+    @property
+    def output(self) -> str:
+        """Whole outputs of commands."""
+        return os.path.join(self.state, "output")
+
+
+def environment() -> Mapping[str, str]:
+    """The process's environment, for those who are handed it."""
+    return os.environ
+
+
+def find_paths(env: Mapping[str, str]) -> Paths:
+    """The folders that `env` names; relative XDG values are ignored, as the specification says."""
+    home = env.get("HOME") or os.path.expanduser("~")
+    if wisp_home := env.get("WISP_HOME"):
+        base = os.path.abspath(wisp_home)
+        return Paths(os.path.join(base, "config"), os.path.join(base, "state"), home)
+    config = _xdg(env, "XDG_CONFIG_HOME", os.path.join(home, ".config"))
+    state = _xdg(env, "XDG_STATE_HOME", os.path.join(home, ".local", "state"))
+    return Paths(os.path.join(config, "wisp"), os.path.join(state, "wisp"), home)
+
+
+def _xdg(env: Mapping[str, str], name: str, default: str) -> str:
+    value = env.get(name, "")
+    return value if os.path.isabs(value) else default

@@ -1,0 +1,187 @@
+"""`SessionHost`: one conversation served to any number of front ends.
+
+Commands come in, events go out in order, everybody sees the same.  Owns the run task and the questions
+that wait for a person.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+import msgspec
+
+from wisp.harness.channel import Channel
+from wisp.harness.events import ToolApprovalRequested
+from wisp.harness.ports import ApprovalAnswer
+from wisp.harness.runner import AgentHarness
+from wisp.host.client import CommandRefused
+from wisp.host.commands import AnyCommand, Approve, Cancel, Configure, FollowUp, Prompt, Steer
+from wisp.host.events import Envelope, SessionOpened
+from wisp.host.snapshot import Snapshot
+from wisp.host.view import View, reduce
+from wisp.loop.events import AgentCompleted, ErrorReported, Event
+from wisp.loop.limits import Limits
+from wisp.messages.content import Text
+from wisp.messages.ids import Clock
+from wisp.messages.message import UserMessage
+from wisp.policy.modes import MODES
+from wisp.session.runner import CodingSession
+from wisp.session.storage import StorageFailed
+
+
+class PendingApprovals:
+    """Questions that wait for an answer through a command; the harness's `Approver`."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, asyncio.Future[ApprovalAnswer]] = {}
+
+    async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
+        """Wait for `answer` with this request's call id."""
+        future = asyncio.get_running_loop().create_future()
+        self._waiting[request.call_id] = future
+        try:
+            return await future
+        finally:
+            del self._waiting[request.call_id]
+
+    def answer(self, command: Approve) -> None:
+        """Settle a question, once.
+
+        Raises:
+            CommandRefused: no question with that call id waits.
+        """
+        future = self._waiting.get(command.call_id)
+        if future is None or future.done():
+            raise CommandRefused(f"no approval of call {command.call_id!r} is waiting")
+        answer = ApprovalAnswer(command.digest, command.approved, command.scope, command.reason)
+        future.set_result(answer)
+
+
+class SessionHost:
+    """Serves one `CodingSession`.  Implements `HostClient` for front ends in this process."""
+
+    def __init__(
+        self,
+        session: CodingSession,
+        snapshot: Snapshot,
+        clock: Clock,
+        *,
+        approvals: PendingApprovals | None,
+        limits: Limits,
+        max_time: float | None = None,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._session = session
+        self._snapshot = snapshot
+        self._clock = clock
+        self._approvals = approvals
+        self._limits = limits
+        self._max_time = max_time
+        self._on_close = on_close
+        self._subscribers: list[Channel[Envelope]] = []
+        self._seq = 0
+        self._run: asyncio.Task[None] | None = None
+        self.view = View()
+        self._publish(SessionOpened(snapshot.session_path, snapshot.resumed, snapshot.messages))
+
+    # -- what front ends call -----------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The state at this moment."""
+        messages = len(self._session.state.messages)
+        gate = self._harness.toolbox.gate
+        return msgspec.structs.replace(self._snapshot, messages=messages, permission_mode=gate.policy.mode)
+
+    async def events(self) -> AsyncGenerator[Envelope, None]:
+        """Every event from the moment this is called on."""
+        channel = Channel[Envelope]()
+        self._subscribers.append(channel)
+        try:
+            while (envelope := await channel.next()) is not None:
+                yield envelope
+        finally:
+            self._subscribers.remove(channel)
+
+    async def send(self, command: AnyCommand) -> None:
+        """Have `command` done; see `HostClient.send`."""
+        if isinstance(command, Prompt):
+            self._start(command)
+        elif isinstance(command, Steer):
+            self._publish(self._harness.steer(command.text))
+        elif isinstance(command, FollowUp):
+            self._publish(self._harness.follow_up(command.text))
+        elif isinstance(command, Cancel):
+            self._harness.abort(command.reason)
+        elif isinstance(command, Approve):
+            if self._approvals is None:
+                raise CommandRefused("this run asks nobody")
+            self._approvals.answer(command)
+        elif isinstance(command, Configure):
+            self._configure(command)
+
+    async def close(self) -> None:
+        """Stop what runs, settle it, and let everything go."""
+        if self._run is not None:
+            self._harness.abort("the program is closing")
+            await asyncio.wait([self._run])
+        for channel in self._subscribers:
+            channel.close()
+        self._harness.toolbox.close()
+        self._session.close()
+        self._on_close()
+
+    # -- one run ------------------------------------------------------------------------------------------
+
+    @property
+    def _harness(self) -> AgentHarness:
+        harness = self._session.harness
+        assert harness is not None
+        return harness
+
+    def _start(self, command: Prompt) -> None:
+        if self._run is not None:
+            raise CommandRefused("a run is in progress; steer it, or cancel it first")
+        self._run = asyncio.ensure_future(self._serve(UserMessage((Text(command.text),))))
+
+    async def _serve(self, message: UserMessage) -> None:
+        timer = None
+        if self._max_time is not None:
+            loop = asyncio.get_running_loop()
+            timer = loop.call_later(self._max_time, self._harness.abort, "max_time")
+        try:
+            async with aclosing(self._session.prompt(message, limits=self._limits)) as events:
+                async for event in events:
+                    if isinstance(event, AgentCompleted):
+                        self._run = None
+                    self._publish(event)
+        except Exception as exc:
+            # Whatever broke inside is told as an event; the front end decides what becomes of the process.
+            self._run = None
+            text = f"{type(exc).__name__}: {exc}"
+            self._publish(ErrorReported(text, "internal"))
+            self._publish(AgentCompleted("error", self.view.run.turns, text, _kind(exc)))
+        finally:
+            self._run = None
+            if timer is not None:
+                timer.cancel()
+
+    def _configure(self, command: Configure) -> None:
+        if command.permission_mode is not None:
+            if command.permission_mode not in MODES:
+                known = ", ".join(MODES)
+                raise CommandRefused(f"{command.permission_mode!r} is no mode; the modes are: {known}")
+            gate = self._harness.toolbox.gate
+            gate.policy = msgspec.structs.replace(gate.policy, mode=command.permission_mode)
+
+    def _publish(self, event: Event) -> None:
+        self._seq += 1
+        envelope = Envelope(self._seq, self._session.id, self._clock.now(), event)
+        reduce(self.view, envelope)
+        for channel in self._subscribers:
+            channel.put(envelope)
+
+
+def _kind(exc: Exception) -> str:
+    return "storage" if isinstance(exc, StorageFailed) else "internal"

@@ -1,0 +1,31 @@
+"""The state a front end starts from: what is configured, and where the conversation stands."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class InstructionFile(msgspec.Struct, frozen=True):
+    """One source of instructions and its size in bytes."""
+
+    source: str
+    size: int
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """Values only."""
+
+    session_id: str
+    session_path: str
+    resumed: bool
+    provider: str
+    model: str
+    tools: tuple[str, ...]
+    cwd: str
+    permission_mode: str
+    sandbox: str
+    """What boxes commands here: `none` until one is built."""
+    instructions: tuple[InstructionFile, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a person should know before the first prompt: repairs, ignored settings."""
+    messages: int = 0

@@ -1,0 +1,117 @@
+"""What a front end shows, as a pure fold over events.  The same for every front end.
+
+`reduce` takes the view so far and one envelope and changes the view in place, cheaply: a delta appends
+to a list.  Whoever needs a frozen copy asks `host.snapshot`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from wisp.harness.events import ToolApprovalRequested, ToolApprovalResolved
+from wisp.host.events import Envelope, SessionOpened
+from wisp.loop.events import (
+    AgentCompleted,
+    AgentStarted,
+    MessageCompleted,
+    MessageDelta,
+    ProviderRetrying,
+    RunStop,
+    ToolExecutionEnded,
+    ToolExecutionStarted,
+    TurnStarted,
+)
+from wisp.messages.usage import ZERO, Usage
+
+
+class PermissionDenial(msgspec.Struct, frozen=True):
+    """One refused call."""
+
+    call_id: str
+    tool: str
+    message: str
+
+
+class RunView(msgspec.Struct):
+    """One run, from prompt to end."""
+
+    stop_reason: RunStop | None = None
+    error: str = ""
+    failure_kind: str = ""
+    turns: int = 0
+    answer: str | None = None
+    """Text of the last whole message."""
+    usage: Usage = ZERO
+    cost_usd: float | None = 0.0
+    denials: list[PermissionDenial] = []
+    effects: int = 0
+    """Effectful calls that succeeded."""
+    headless_refusals: int = 0
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    provider_seconds: float = 0.0
+
+
+class View(msgspec.Struct):
+    """The conversation as a person sees it."""
+
+    session_id: str = ""
+    session_path: str = ""
+    phase: Literal["idle", "thinking", "tool", "approval", "retrying"] = "idle"
+    model: str = ""
+    provider: str = ""
+    run: RunView = msgspec.field(default_factory=RunView)
+    pending: ToolApprovalRequested | None = None
+    running_tool: str = ""
+    _asked_at: float = 0.0
+
+
+def reduce(view: View, envelope: Envelope) -> None:
+    """Take one event into the view."""
+    event = envelope.event
+    if isinstance(event, MessageDelta):
+        return
+    run = view.run
+    if isinstance(event, AgentStarted):
+        view.run = RunView(started_at=envelope.at)
+        view.provider, view.model, view.phase = event.provider, event.model, "thinking"
+    elif isinstance(event, TurnStarted):
+        view.phase, view._asked_at = "thinking", envelope.at
+        run.turns = event.turn
+    elif isinstance(event, MessageCompleted):
+        _message(view, event, envelope.at)
+    elif isinstance(event, ProviderRetrying):
+        view.phase = "retrying"
+    elif isinstance(event, ToolExecutionStarted):
+        view.phase, view.running_tool = "tool", event.name
+    elif isinstance(event, ToolExecutionEnded):
+        _ended(run, event)
+    elif isinstance(event, ToolApprovalRequested):
+        view.phase, view.pending = "approval", event
+    elif isinstance(event, ToolApprovalResolved):
+        view.phase, view.pending = "tool", None
+    elif isinstance(event, AgentCompleted):
+        run.stop_reason, run.error, run.failure_kind = event.stop_reason, event.error, event.failure_kind
+        run.turns, run.ended_at = event.turns, envelope.at
+        view.phase, view.pending = "idle", None
+    elif isinstance(event, SessionOpened):
+        view.session_id, view.session_path = envelope.session_id, event.path
+
+
+def _message(view: View, event: MessageCompleted, at: float) -> None:
+    run = view.run
+    run.answer = event.message.text
+    run.usage = run.usage.plus(event.message.usage or Usage())
+    known = run.cost_usd is not None and event.cost_usd is not None
+    run.cost_usd = (run.cost_usd or 0) + (event.cost_usd or 0) if known else None
+    run.provider_seconds += max(0.0, at - view._asked_at)
+
+
+def _ended(run: RunView, event: ToolExecutionEnded) -> None:
+    if event.effectful and not event.is_error:
+        run.effects += 1
+    if event.failure_code == "denied":
+        run.denials.append(PermissionDenial(event.call_id, event.name, event.output))
+        run.headless_refusals += bool(event.details.get("headless"))
