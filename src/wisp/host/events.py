@@ -11,7 +11,32 @@ from typing import Any
 
 import msgspec
 
-from wisp.loop.events import Event
+from wisp.harness.events import (
+    QueueUpdated,
+    RepairReported,
+    ToolApprovalRequested,
+    ToolApprovalResolved,
+)
+from wisp.loop.events import (
+    AgentCompleted,
+    AgentStarted,
+    ErrorReported,
+    Event,
+    MessageCompleted,
+    MessageDelta,
+    MessageStarted,
+    MessageWithdrawn,
+    ProviderRetrying,
+    QueueMessageInjected,
+    ToolCalled,
+    ToolExecutionEnded,
+    ToolExecutionProgress,
+    ToolExecutionStarted,
+    ToolResultAdded,
+    TurnCompleted,
+    TurnStarted,
+)
+from wisp.session.events import SessionSaved
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -37,3 +62,32 @@ def wire(envelope: Envelope, at: str) -> dict[str, Any]:
     payload = msgspec.to_builtins(envelope.event)
     kind = payload.pop("type")
     return {"type": kind, "session_id": envelope.session_id, "seq": envelope.seq, "at": at, **payload}
+
+
+__all__ = [
+    "AgentCompleted",
+    "AgentStarted",
+    "Envelope",
+    "ErrorReported",
+    "Event",
+    "MessageCompleted",
+    "MessageDelta",
+    "MessageStarted",
+    "MessageWithdrawn",
+    "ProviderRetrying",
+    "QueueMessageInjected",
+    "QueueUpdated",
+    "RepairReported",
+    "SessionOpened",
+    "SessionSaved",
+    "ToolApprovalRequested",
+    "ToolApprovalResolved",
+    "ToolCalled",
+    "ToolExecutionEnded",
+    "ToolExecutionProgress",
+    "ToolExecutionStarted",
+    "ToolResultAdded",
+    "TurnCompleted",
+    "TurnStarted",
+    "wire",
+]

@@ -39,7 +39,7 @@ class PendingApprovals:
 
     async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
         """Wait for `answer` with this request's call id."""
-        future = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
         self._waiting[request.call_id] = future
         try:
             return await future

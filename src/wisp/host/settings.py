@@ -176,7 +176,7 @@ _ELSEWHERE = ("mcp_servers", "hooks")
 def _convert(key: str, value: Any) -> Any:
     if key not in _TYPES:
         raise KeyError(key)
-    lax = isinstance(value, str) and key not in ("model",)
+    lax = isinstance(value, str) and key != "model"
     return msgspec.convert(value, _TYPES[key], strict=not lax)
 
 

@@ -1,0 +1,107 @@
+"""Asking a person on a plain terminal whether an operation may run.
+
+Shows the whole operation, its end always included.  What was typed before the question stood there is
+thrown away; only a fresh `y` means yes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+
+from wisp.frontends.cli.terminal import shown
+from wisp.host.client import CommandRefused, HostClient
+from wisp.host.commands import Approve
+from wisp.host.events import ToolApprovalRequested
+
+MOST_LINES = 200
+
+
+class LineReader:
+    """Lines from a descriptor on the event loop, without a thread that could outlive us."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._buffer = b""
+        self._eof = False
+        self._ready: asyncio.Event | None = None
+
+    async def line(self) -> str | None:
+        """The next line without its end; None at the end of input."""
+        while b"\n" not in self._buffer and not self._eof:
+            await self._fill()
+        if not self._buffer:
+            return None
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line.decode("utf-8", "replace").rstrip("\r")
+
+    async def _fill(self) -> None:
+        loop = asyncio.get_running_loop()
+        readable = asyncio.Event()
+        try:
+            loop.add_reader(self._descriptor, readable.set)
+        except (PermissionError, ValueError, OSError):
+            chunk = os.read(self._descriptor, 65536)  # a regular file is always readable
+        else:
+            try:
+                await readable.wait()
+            finally:
+                loop.remove_reader(self._descriptor)
+            chunk = os.read(self._descriptor, 65536)
+        self._buffer += chunk
+        self._eof = not chunk
+
+    def flush(self) -> None:
+        """Forget what was typed so far."""
+        self._buffer = b""
+        if os.isatty(self._descriptor):
+            import termios
+
+            with suppress(termios.error):
+                termios.tcflush(self._descriptor, termios.TCIFLUSH)
+
+
+class Asker:
+    """Puts approval requests as plain questions, one at a time."""
+
+    def __init__(self, reader: LineReader) -> None:
+        self._reader = reader
+        self._asking: dict[str, asyncio.Task[None]] = {}
+
+    def begin(self, client: HostClient, request: ToolApprovalRequested) -> None:
+        """Ask, and send the answer as a command."""
+        self._asking[request.call_id] = asyncio.ensure_future(self._ask(client, request))
+
+    def end(self, call_id: str) -> None:
+        """The question is settled, by an answer or otherwise."""
+        task = self._asking.pop(call_id, None)
+        if task is not None:
+            task.cancel()
+
+    async def _ask(self, client: HostClient, request: ToolApprovalRequested) -> None:
+        print(question(request), file=sys.stderr)
+        self._reader.flush()
+        choices = "[y]es once, [s]ession, [n]o" if request.session_rule else "[y]es once, [n]o"
+        print(f"Allow? {choices}, or a reason for no: ", end="", file=sys.stderr, flush=True)
+        said = (await self._reader.line() or "n").strip()
+        low = said.lower()
+        session = low in ("s", "session") and bool(request.session_rule)
+        approved = session or low in ("y", "yes")
+        reason = "" if approved or low in ("n", "no", "") else said
+        answer = Approve(request.call_id, request.digest, approved, "session" if session else "once", reason)
+        with suppress(CommandRefused):  # settled meanwhile: cancelled, or answered elsewhere
+            await client.send(answer)
+
+
+def question(request: ToolApprovalRequested) -> str:
+    """The whole operation as text for a terminal."""
+    lines = shown(request.preview).split("\n")
+    if len(lines) > MOST_LINES:
+        half = MOST_LINES // 2
+        left_out = len(lines) - 2 * half
+        lines = [*lines[:half], f"... {left_out} lines not shown ...", *lines[-half:]]
+    body = "\n".join("  " + line for line in lines)
+    rule = f"\n(session: would allow {request.session_rule})" if request.session_rule else ""
+    return f"\n{request.name} wants to run, because you are asked when {request.reason}:\n{body}{rule}"

@@ -1,0 +1,252 @@
+"""`wisp -p`: one prompt, progress on stderr, the answer on stdout, an exit code that does not lie."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from typing import Any, Protocol
+
+import msgspec
+
+from wisp.frontends.cli.ask import Asker
+from wisp.frontends.cli.exitcodes import BROKEN_PIPE, INTERRUPTED, TERMINATED, Verdict, verdict
+from wisp.frontends.cli.result import result_object
+from wisp.frontends.cli.terminal import is_terminal, one_line, safe
+from wisp.host.client import HostClient
+from wisp.host.commands import Cancel, Prompt
+from wisp.host.events import (
+    AgentCompleted,
+    Envelope,
+    ErrorReported,
+    MessageDelta,
+    MessageWithdrawn,
+    ProviderRetrying,
+    RepairReported,
+    ToolApprovalRequested,
+    ToolApprovalResolved,
+    ToolExecutionEnded,
+    ToolExecutionStarted,
+    wire,
+)
+from wisp.host.view import RunView, View, reduce
+from wisp.messages.ids import iso
+
+SIGNAL_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: 129}
+
+
+class Output(Protocol):
+    """Where a headless run is told."""
+
+    def begin(self, client: HostClient) -> None:
+        """Before the first event."""
+        ...
+
+    def event(self, envelope: Envelope) -> None:
+        """One event."""
+        ...
+
+    def end(self, client: HostClient, run: RunView, judged: Verdict) -> None:
+        """After the last event."""
+        ...
+
+
+async def run_prompt(
+    client: HostClient, prompt: str, output: Output, *, asker: Asker | None, headless: bool
+) -> int:
+    """Run `prompt` to its end and return the exit code.  Signals stop the run and settle it first."""
+    view = View()
+    code = INTERRUPTED
+    loop = asyncio.get_running_loop()
+    stopping: set[asyncio.Task[None]] = set()
+
+    def stop(number: signal.Signals) -> None:
+        nonlocal code
+        code = SIGNAL_CODES[number]
+        task = loop.create_task(client.send(Cancel(f"interrupted by {number.name}")))
+        stopping.add(task)
+
+    for number in SIGNAL_CODES:
+        with suppress(ValueError, NotImplementedError, RuntimeError):
+            loop.add_signal_handler(number, stop, number)
+    try:
+        output.begin(client)
+        async with aclosing(_events(client)) as events:
+            await client.send(Prompt(prompt))
+            async for envelope in events:
+                reduce(view, envelope)
+                output.event(envelope)
+                if asker is not None and isinstance(envelope.event, ToolApprovalRequested):
+                    asker.begin(client, envelope.event)
+                elif asker is not None and isinstance(envelope.event, ToolApprovalResolved):
+                    asker.end(envelope.event.call_id)
+                if isinstance(envelope.event, AgentCompleted):
+                    break
+        judged = verdict(view.run, headless=headless, signal_code=code)
+        output.end(client, view.run, judged)
+        return judged.exit_code
+    except BrokenPipeError:
+        quiet_stdout()
+        await client.send(Cancel("nobody reads the output any more"))
+        return BROKEN_PIPE
+
+
+def _events(client: HostClient) -> Any:
+    """A subscription that is listening before the prompt is sent."""
+    return client.events()
+
+
+def quiet_stdout() -> None:
+    """Point stdout at nothing, so that closing it at exit cannot complain."""
+    import os
+
+    with suppress(OSError, ValueError):
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(descriptor, sys.stdout.fileno())
+        os.close(descriptor)
+
+
+class TextOutput:
+    """The answer on stdout, what happens meanwhile on stderr."""
+
+    def __init__(self) -> None:
+        self._live = is_terminal(sys.stdout)
+        self._colour = is_terminal(sys.stderr)
+        self._line_open = False
+
+    def begin(self, client: HostClient) -> None:
+        """Say what a person should know beforehand."""
+        for note in client.snapshot().notes:
+            self._note(note)
+
+    def event(self, envelope: Envelope) -> None:
+        """Show one event."""
+        event = envelope.event
+        if isinstance(event, MessageDelta):
+            if self._live and event.content_kind == "text":
+                sys.stdout.write(safe(event.delta))
+                sys.stdout.flush()
+                self._line_open = not event.delta.endswith("\n")
+        elif isinstance(event, ToolExecutionEnded):
+            self._note(_ended(event))
+        elif isinstance(event, ToolExecutionStarted):
+            self._close_line()
+        elif isinstance(event, ProviderRetrying):
+            self._note(
+                f"{event.reason}; trying again in {event.delay_seconds:.1f} s "
+                f"(attempt {event.attempt} of {event.max_attempts})"
+            )
+        elif isinstance(event, MessageWithdrawn):
+            self._note(f"the answer above was cut off ({event.reason}) and does not count")
+        elif isinstance(event, RepairReported):
+            for message in event.messages:
+                self._note(f"repaired: {message}")
+        elif isinstance(event, ErrorReported):
+            self._note(event.message)
+
+    def end(self, client: HostClient, run: RunView, judged: Verdict) -> None:
+        """Print the answer, or say why there is none."""
+        del client
+        if self._live:
+            self._close_line()
+        elif run.answer is not None:
+            sys.stdout.write(run.answer if run.answer.endswith("\n") else run.answer + "\n")
+        sys.stdout.flush()
+        if judged.is_error:
+            self._note(f"wisp: {explain(run, judged)}")
+
+    def _note(self, text: str) -> None:
+        self._close_line()
+        with suppress(OSError, ValueError):
+            print(safe(text), file=sys.stderr, flush=True)
+
+    def _close_line(self) -> None:
+        if self._line_open:
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+            self._line_open = False
+
+
+def _ended(event: ToolExecutionEnded) -> str:
+    mark = "x" if event.is_error else "-"
+    said = str(event.details.get("summary") or event.name)
+    tail = f": {one_line(event.output)}" if event.is_error else ""
+    return f"{mark} {one_line(said)}{tail}"
+
+
+def explain(run: RunView, judged: Verdict) -> str:
+    """One sentence: what ended the run and what to do."""
+    if judged.subtype == "error_max_turns":
+        return f"{run.error}; raise --max-turns or continue with --continue"
+    if judged.subtype == "error_max_time":
+        return "the time of --max-time is used up; continue with --continue"
+    if judged.subtype in ("error_max_cost", "error_max_tokens"):
+        return f"{run.error}; continue with --continue and a higher limit"
+    if judged.subtype == "refused" and run.denials:
+        return (
+            "what the model wanted to do was not allowed; allow it with --allow RULE, "
+            "or choose another --permission-mode"
+        )
+    if judged.subtype == "cancelled":
+        return "stopped; continue with --continue"
+    return run.error or "the run failed"
+
+
+class JsonOutput:
+    """One result object on stdout at the end; nothing else."""
+
+    def begin(self, client: HostClient) -> None:
+        """Nothing."""
+
+    def event(self, envelope: Envelope) -> None:
+        """Nothing."""
+
+    def end(self, client: HostClient, run: RunView, judged: Verdict) -> None:
+        """Print the object."""
+        write_json(result_object(client.snapshot(), run, judged))
+
+
+class StreamOutput:
+    """One event a line, then the result object."""
+
+    def __init__(self, write: Callable[[dict[str, Any]], None] | None = None) -> None:
+        self._write = write or write_json
+
+    def begin(self, client: HostClient) -> None:
+        """The `init` line."""
+        snapshot = client.snapshot()
+        self._write(
+            {
+                "type": "system",
+                "subtype": "init",
+                "session_id": snapshot.session_id,
+                "model": snapshot.model,
+                "provider": snapshot.provider,
+                "tools": snapshot.tools,
+                "cwd": snapshot.cwd,
+                "permission_mode": snapshot.permission_mode,
+                "sandbox": snapshot.sandbox,
+                "mcp_servers": [],
+                "skills": [],
+                "instructions": [msgspec.to_builtins(item) for item in snapshot.instructions],
+                "notes": snapshot.notes,
+            }
+        )
+
+    def event(self, envelope: Envelope) -> None:
+        """The event's line."""
+        self._write(wire(envelope, iso(envelope.at)))
+
+    def end(self, client: HostClient, run: RunView, judged: Verdict) -> None:
+        """The result object."""
+        self._write(result_object(client.snapshot(), run, judged))
+
+
+def write_json(value: dict[str, Any]) -> None:
+    """One line of ASCII-only JSON on stdout, flushed: no byte of it can act on a terminal or a locale."""
+    from wisp.messages.codec import ascii_json
+
+    sys.stdout.write(ascii_json(value).decode("ascii") + "\n")
+    sys.stdout.flush()
