@@ -3,11 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from wisp.host.commands import AnyCommand
 from wisp.host.events import Envelope
 from wisp.host.snapshot import Snapshot
+
+
+class OpenRequest(msgspec.Struct, frozen=True):
+    """How a front end wants its host to be."""
+
+    options: dict[str, Any] = {}
+    """Settings given on the command line, by their names in the settings file."""
+    interactive: bool = False
+    """Somebody is there to be asked."""
+    cwd: str = ""
+    """The folder to work in; empty for the process's own."""
+    continue_: bool = False
+    resume: str = ""
+    no_session: bool = False
+    yes: bool = False
+    trust: bool = False
+    no_project: bool = False
+    strict_config: bool = False
+    record: str = ""
+    replay: str = ""
+
+
+class OpenFailed(Exception):
+    """The host could not be built.
+
+    Args:
+        message: one sentence with the next step.
+        exit_code: what the process should end with: 1, 2 or 3.
+    """
+
+    def __init__(self, message: str, exit_code: int = 3) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 class CommandRefused(Exception):

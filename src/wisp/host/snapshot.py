@@ -29,3 +29,5 @@ class Snapshot(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """What a person should know before the first prompt: repairs, ignored settings."""
     messages: int = 0
+    output_format: str = "text"
+    """As configured, for front ends that have a choice."""

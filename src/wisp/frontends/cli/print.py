@@ -14,6 +14,7 @@ import msgspec
 from wisp.frontends.cli.ask import Asker
 from wisp.frontends.cli.exitcodes import BROKEN_PIPE, INTERRUPTED, TERMINATED, Verdict, verdict
 from wisp.frontends.cli.result import result_object
+from wisp.frontends.cli.streams import quiet_stdout
 from wisp.frontends.cli.terminal import is_terminal, one_line, safe
 from wisp.host.client import HostClient
 from wisp.host.commands import Cancel, Prompt
@@ -96,16 +97,6 @@ async def run_prompt(
 def _events(client: HostClient) -> Any:
     """A subscription that is listening before the prompt is sent."""
     return client.events()
-
-
-def quiet_stdout() -> None:
-    """Point stdout at nothing, so that closing it at exit cannot complain."""
-    import os
-
-    with suppress(OSError, ValueError):
-        descriptor = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(descriptor, sys.stdout.fileno())
-        os.close(descriptor)
 
 
 class TextOutput:

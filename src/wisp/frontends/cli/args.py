@@ -1,0 +1,241 @@
+"""The command line as data: which command, which options were really given, which words.
+
+Parses and checks; runs nothing.  Help lists only what exists.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import msgspec
+
+from wisp.frontends.cli.options import NAMES, OPTIONS, add_to
+
+COMMANDS = ("chat", "demo", "sessions", "models", "trust", "config", "doctor")
+"""Words that are commands when they stand first."""
+
+EPILOG = """\
+commands:
+  wisp                        a conversation, when standard input and output are terminals
+  wisp "PROMPT"               the same, with a first message
+  wisp -p "PROMPT"            one run, the answer on standard output, then exit
+  wisp chat --plain           a conversation line by line
+  wisp demo                   see a bug being found, fixed and tested: no key, no network
+  wisp sessions list|show     what was said before
+  wisp models                 the models that are configured
+  wisp trust status|allow|revoke|forget [DIR]
+  wisp config show            every setting and where it comes from
+  wisp doctor                 what works here
+
+exit codes: 0 normal end, 1 the run failed, 2 usage, 3 configuration or credentials, 4 the provider
+failed, 5 a limit ended it, 6 refused, 124 --max-time, 130 interrupted, 143 terminated
+"""
+
+
+class UsageError(Exception):
+    """The command line makes no sense; the message says how to mend it."""
+
+
+class Invocation(msgspec.Struct):
+    """One parsed command line."""
+
+    command: str = "run"
+    """`run`, or one of `COMMANDS`."""
+    settings: dict[str, Any] = {}
+    """Settings given as options, by their names in the settings file."""
+    prompt: str | None = None
+    headless: bool = False
+    prompt_from_stdin: bool = False
+    words: list[str] = []
+    """What follows a command."""
+    continue_: bool = False
+    resume: str = ""
+    no_session: bool = False
+    yes: bool = False
+    strict_config: bool = False
+    print_instructions: bool = False
+    trust: bool = False
+    no_project: bool = False
+    cwd: str = ""
+    record: str = ""
+    replay: str = ""
+    plain: bool = False
+    json: bool = False
+    deny_edits: bool = False
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see '{self.prog} --help'")
+
+
+def parse(argv: Sequence[str]) -> Invocation:
+    """Read the words after the program's name.
+
+    Raises:
+        UsageError: they make no sense.
+        SystemExit: after printing help.
+    """
+    if argv and argv[0] in COMMANDS:
+        return _PARSE[argv[0]](list(argv[1:]))
+    return _run(list(argv))
+
+
+def help_text() -> str:
+    """What `wisp --help` prints."""
+    return _parser().format_help()
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="wisp",
+        usage='wisp [OPTIONS] ["PROMPT"] | wisp -p "PROMPT" [OPTIONS] | wisp COMMAND ...',
+        description="A coding agent for the terminal.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("words", nargs="*", metavar="PROMPT", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "-p", "--prompt", metavar="PROMPT", help="run once, headless; '-' reads it from standard input"
+    )
+    parser.add_argument("--version", action="store_true", help="print the version")
+    add_to(parser)
+    return parser
+
+
+def _run(argv: list[str]) -> Invocation:
+    argv, prompt, headless = _take_prompt(argv)
+    found = _parser().parse_args(argv)
+    words = found.words
+    if headless and prompt is None and words:
+        prompt, words = words[0], words[1:]
+    if not headless and len(words) == 1:
+        prompt, words = words[0], []
+    if words:
+        raise UsageError(f"unexpected argument {words[0]!r}; put the prompt in quotes")
+    invocation = _invocation("run", found)
+    invocation.headless = headless
+    invocation.prompt_from_stdin = headless and (prompt is None or prompt == "-")
+    invocation.prompt = None if invocation.prompt_from_stdin else prompt
+    if found.version:
+        invocation.command = "version"
+    return invocation
+
+
+def _take_prompt(argv: list[str]) -> tuple[list[str], str | None, bool]:
+    """Take `-p VALUE` out before argparse sees it: a prompt may begin with dashes."""
+    rest: list[str] = []
+    prompt: str | None = None
+    headless = False
+    i = 0
+    while i < len(argv):
+        word = argv[i]
+        if word == "--":
+            rest += argv[i:]
+            break
+        if word in ("-p", "--prompt"):
+            headless = True
+            following = argv[i + 1] if i + 1 < len(argv) else None
+            if following is not None and not _is_option(following):
+                prompt = following
+                i += 1
+        elif word.startswith("--prompt="):
+            headless, prompt = True, word.partition("=")[2]
+        else:
+            rest.append(word)
+        i += 1
+    return rest, prompt, headless
+
+
+def _is_option(word: str) -> bool:
+    """Whether a word after `-p` is an option rather than the prompt."""
+    if word in ("-", "--") or not word.startswith("-"):
+        return word == "--"
+    return word.split("=", 1)[0] in NAMES
+
+
+def _invocation(command: str, found: argparse.Namespace) -> Invocation:
+    given = vars(found)
+    settings = {
+        option.key: given[option.key]
+        for option in OPTIONS
+        if option.setting and given[option.key] is not None
+    }
+    if found.allow or found.deny:
+        settings["permissions"] = {"allow": found.allow or [], "deny": found.deny or []}
+    if found.tools is not None:
+        settings["tools"] = [name.strip() for name in found.tools.split(",") if name.strip()]
+    if found.no_tools:
+        settings["tools"] = []
+    if given["continue"] and found.resume:
+        raise UsageError("--continue and --resume exclude each other")
+    if found.no_session and (given["continue"] or found.resume):
+        raise UsageError("--no-session keeps nothing, so there is nothing to continue")
+    if found.yes and found.permission_mode not in (None, "auto"):
+        raise UsageError(f"--yes means --permission-mode auto; it contradicts {found.permission_mode!r}")
+    return Invocation(
+        command,
+        settings,
+        continue_=given["continue"],
+        resume=found.resume or "",
+        no_session=found.no_session,
+        yes=found.yes,
+        strict_config=found.strict_config,
+        print_instructions=found.print_instructions,
+        trust=found.trust,
+        no_project=found.no_project,
+        cwd=found.cwd or "",
+        record=found.record or "",
+        replay=found.replay or "",
+    )
+
+
+def _chat(argv: list[str]) -> Invocation:
+    parser = _Parser(prog="wisp chat", description="A conversation line by line.", allow_abbrev=False)
+    parser.add_argument("first", nargs="?", metavar="PROMPT", help="a first message")
+    parser.add_argument("--plain", action="store_true", help="no screen, only lines (the only form so far)")
+    add_to(parser)
+    found = parser.parse_args(argv)
+    invocation = _invocation("chat", found)
+    invocation.plain, invocation.prompt = True, found.first
+    return invocation
+
+
+def _demo(argv: list[str]) -> Invocation:
+    parser = _Parser(prog="wisp demo", description="Repairs a small project with a scripted model.")
+    parser.add_argument("--deny-edits", action="store_true", help="refuse the edit and see what happens")
+    return Invocation("demo", deny_edits=parser.parse_args(argv).deny_edits)
+
+
+_Read = Callable[[list[str]], Invocation]
+
+
+def _words(command: str, usage: str, description: str, *, most: int, flags: Sequence[str] = ()) -> _Read:
+    def parse_words(argv: list[str]) -> Invocation:
+        parser = _Parser(prog=f"wisp {command}", usage=f"wisp {command} {usage}", description=description)
+        parser.add_argument("words", nargs="*")
+        for flag in flags:
+            parser.add_argument(flag, action="store_true")
+        parser.add_argument("--session-dir", metavar="DIR")
+        found = parser.parse_args(argv)
+        if len(found.words) > most:
+            raise UsageError(f"unexpected argument {found.words[most]!r}; see 'wisp {command} --help'")
+        settings = {"session_dir": found.session_dir} if found.session_dir else {}
+        return Invocation(command, settings, words=found.words, json=getattr(found, "json", False))
+
+    return parse_words
+
+
+_JSON = ("--json",)
+_PARSE: dict[str, _Read] = {
+    "chat": _chat,
+    "demo": _demo,
+    "sessions": _words("sessions", "list [--json] | show ID", "What was said before.", most=2, flags=_JSON),
+    "models": _words("models", "[--json]", "The models that are configured.", most=0, flags=_JSON),
+    "trust": _words("trust", "status|allow|revoke|forget [DIR]", "Whose files are read.", most=2),
+    "config": _words("config", "show [--json]", "Every setting and its origin.", most=1, flags=_JSON),
+    "doctor": _words("doctor", "[--json]", "What works here.", most=0, flags=_JSON),
+}

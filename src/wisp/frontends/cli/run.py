@@ -1,0 +1,102 @@
+"""A run or a plain conversation, from its command line to its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+
+from wisp.frontends.cli.args import Invocation
+from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, USAGE, Verdict
+from wisp.frontends.cli.terminal import is_terminal, safe
+from wisp.host.client import HostClient, OpenFailed, OpenRequest
+from wisp.host.view import RunView
+
+Opener = Callable[[OpenRequest], Awaitable[HostClient]]
+"""Builds a host; raises `OpenFailed`."""
+
+
+def run(invocation: Invocation, opener: Opener) -> int:
+    """Do what `invocation` says; returns the exit code."""
+    interactive = is_terminal(sys.stdin) and is_terminal(sys.stdout)
+    if invocation.command == "run" and not invocation.headless and not interactive:
+        if invocation.prompt is None:
+            from wisp.frontends.cli.args import help_text
+
+            print(help_text(), end="")
+            return USAGE
+        print("wisp: a conversation needs a terminal; use -p for one run", file=sys.stderr)
+        return USAGE
+    return asyncio.run(_run(invocation, opener))
+
+
+async def _run(invocation: Invocation, opener: Opener) -> int:
+    if invocation.headless:
+        return await _headless(invocation, opener)
+    from wisp.frontends.cli.chat import PlainChat
+
+    try:
+        client = await opener(_request(invocation, interactive=True))
+    except OpenFailed as exc:
+        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
+        return exc.exit_code
+    try:
+        return await PlainChat(client).run(invocation.prompt or "")
+    finally:
+        await client.close()
+
+
+def _request(invocation: Invocation, *, interactive: bool) -> OpenRequest:
+    return OpenRequest(
+        options=invocation.settings,
+        interactive=interactive,
+        cwd=invocation.cwd,
+        continue_=invocation.continue_,
+        resume=invocation.resume,
+        no_session=invocation.no_session,
+        yes=invocation.yes,
+        trust=invocation.trust,
+        no_project=invocation.no_project,
+        strict_config=invocation.strict_config,
+        record=invocation.record,
+        replay=invocation.replay,
+    )
+
+
+async def _headless(invocation: Invocation, opener: Opener) -> int:
+    from wisp.frontends.cli.ask import Asker, LineReader
+    from wisp.frontends.cli.print import JsonOutput, Output, StreamOutput, TextOutput, run_prompt
+    from wisp.frontends.cli.streams import NoInput, piped_text
+
+    form = str(invocation.settings.get("output_format", "text"))
+    try:
+        piped = piped_text(needed=invocation.prompt_from_stdin)
+    except NoInput as exc:
+        return _failed(str(exc), USAGE, form)
+    prompt = "\n\n".join(part for part in (invocation.prompt, piped) if part and part.strip())
+    if not prompt:
+        return _failed("the prompt is empty", USAGE, form)
+    asks = form == "text" and is_terminal(sys.stdin) and is_terminal(sys.stderr)
+    try:
+        client = await opener(_request(invocation, interactive=asks))
+    except OpenFailed as exc:
+        return _failed(str(exc), exc.exit_code, form)
+    outputs: dict[str, Callable[[], Output]] = {"json": JsonOutput, "stream-json": StreamOutput}
+    output = outputs.get(client.snapshot().output_format, TextOutput)()
+    asker = Asker(LineReader(sys.stdin.fileno())) if asks else None
+    try:
+        return await run_prompt(client, prompt, output, asker=asker, headless=not asks)
+    finally:
+        await client.close()
+
+
+def _failed(message: str, code: int, form: str) -> int:
+    """Tell why nothing ran: on stderr for a person, and as a result object where one was asked for."""
+    print(f"wisp: {safe(message)}", file=sys.stderr)
+    if form in ("json", "stream-json"):
+        from wisp.frontends.cli.print import write_json
+        from wisp.frontends.cli.result import result_object
+
+        subtype = "error_configuration" if code == CONFIGURATION else "error_during_execution"
+        write_json(result_object(None, RunView(error=message), Verdict(subtype, code or FAILED, "error")))
+    return code

@@ -1,0 +1,377 @@
+"""From settings to a running host: the only place that names concrete classes.
+
+Reads what has to be read, in this order: settings, trust, project notes, session.  Nothing of an
+untrusted folder is read, nothing is started, and no connection is made.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from wisp._version import __version__
+from wisp.context.blocks import Block, render
+from wisp.context.prompt import assemble, environment
+from wisp.harness.gate import Gate
+from wisp.harness.ports import FixedInstructions
+from wisp.harness.runner import AgentHarness
+from wisp.harness.toolbox import Toolbox
+from wisp.host.client import OpenFailed, OpenRequest
+from wisp.host.library import TrustBook
+from wisp.host.models import Choice, ConfigError, choose
+from wisp.host.paths import Paths, find_paths
+from wisp.host.paths import environment as process_environment
+from wisp.host.secrets import without_secrets
+from wisp.host.service import PendingApprovals, SessionHost
+from wisp.host.settings import (
+    Layer,
+    Problem,
+    Resolved,
+    Settings,
+    absolute,
+    environment_layers,
+    merge,
+    read_file,
+)
+from wisp.host.snapshot import InstructionFile, Snapshot
+from wisp.loop.limits import Limits
+from wisp.messages.ids import Clock, SystemClock
+from wisp.messages.message import Message
+from wisp.policy.decide import Policy
+from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
+from wisp.providers.base import ModelInfo, Provider
+from wisp.session.catalog import NoSuchSession, latest, resolve, session_path
+from wisp.session.lock import Locked
+from wisp.session.runner import CodingSession
+from wisp.session.storage import MemoryStorage, Storage, StorageFailed
+from wisp.tools.base import Tool
+from wisp.workspace.errors import Refused
+from wisp.workspace.root import Workspace
+
+DEAD_AFTER = 90.0
+"""Seconds after which a headless run gives up an endpoint that never answered."""
+PROJECT_FILE = "AGENTS.md"
+PROJECT_BYTES = 64_000
+
+
+class Configured(msgspec.Struct, frozen=True):
+    """Settings of one place, before anything is built."""
+
+    resolved: Resolved
+    paths: Paths
+    cwd: str
+    trusted: bool
+
+    @property
+    def settings(self) -> Settings:
+        """The merged settings."""
+        return self.resolved.settings
+
+    @property
+    def session_base(self) -> str:
+        """Where sessions are kept."""
+        chosen = self.settings.session_dir
+        return absolute(chosen, self.cwd) if chosen else self.paths.sessions
+
+
+def configure(request: OpenRequest, env: Mapping[str, str], clock: Clock) -> Configured:
+    """Merge every source of settings for `request`.
+
+    Raises:
+        OpenFailed: the folder does not exist, or with `strict_config` something is wrong.
+    """
+    paths = find_paths(env)
+    cwd = _folder(request.cwd)
+    user, problems = read_file(paths.settings_file)
+    options = Layer("the command line", request.options)
+    trusted = not request.no_project and (
+        request.trust or TrustBook(paths.trust_file, clock).state(cwd) == "trusted"
+    )
+    resolved = merge([user, *environment_layers(env), options], problems)
+    bad = [problem for problem in resolved.problems if problem.source == options.source]
+    if bad:
+        raise OpenFailed(bad[0].message, 2)
+    if request.strict_config and resolved.problems:
+        raise OpenFailed("; ".join(map(str, resolved.problems)))
+    return Configured(resolved, paths, cwd, trusted)
+
+
+def _folder(given: str) -> str:
+    try:
+        base = os.getcwd()
+    except OSError:
+        if not os.path.isabs(given):
+            raise OpenFailed("the current folder was deleted; go to another, or use --cwd", 2) from None
+        base = "/"
+    path = os.path.realpath(absolute(given, base) if given else base)
+    if not os.path.isdir(path):
+        raise OpenFailed(f"{given!r} is not a folder", 2)
+    return path
+
+
+async def open_host(request: OpenRequest) -> SessionHost:
+    """Build the host that `request` describes.
+
+    Raises:
+        OpenFailed: it cannot be; says why and what to do.
+    """
+    env, clock = process_environment(), SystemClock()
+    configured = configure(request, env, clock)
+    settings = configured.settings
+    try:
+        choice = choose(settings, env, _run_command, dead_after=None if request.interactive else DEAD_AFTER)
+        workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
+    except (ConfigError, Refused) as exc:
+        raise OpenFailed(str(exc)) from None
+    provider = _provider(choice, request, clock, env)
+    approvals = PendingApprovals() if request.interactive else None
+    key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
+    child_env = without_secrets(env, key_names)
+    tools = _offered(_tools(workspace, child_env, configured), settings)
+    gate = Gate(_policy(configured, request), approvals)
+    storage, resumed, session_id = _storage(request, configured, clock)
+    blocks = _instructions(configured, workspace, clock)
+    return assemble_host(
+        provider=provider,
+        model=choice.model,
+        tools=tools,
+        gate=gate,
+        approvals=approvals,
+        storage=storage,
+        session_id=session_id,
+        resumed=resumed,
+        cwd=configured.cwd,
+        blocks=blocks,
+        settings=settings,
+        clock=clock,
+        notes=tuple(map(str, configured.resolved.problems)),
+        close=workspace.close,
+    )
+
+
+def assemble_host(
+    *,
+    provider: Provider,
+    model: ModelInfo,
+    tools: Sequence[Tool],
+    gate: Gate,
+    approvals: PendingApprovals | None,
+    storage: Storage,
+    session_id: str,
+    resumed: bool,
+    cwd: str,
+    blocks: Sequence[Block],
+    settings: Settings,
+    clock: Clock,
+    notes: tuple[str, ...] = (),
+    close: object = None,
+) -> SessionHost:
+    """Put the parts together; whatever they are, they are joined the same way.
+
+    Raises:
+        OpenFailed: the stored session cannot be continued.
+    """
+    del close
+    toolbox = Toolbox(tools, gate)
+    try:
+        session = CodingSession(
+            storage,
+            clock,
+            cwd=cwd,
+            session_id=session_id,
+            price=model.price,
+            created_by=f"wisp {__version__}",
+        )
+    except StorageFailed as exc:
+        raise OpenFailed(str(exc), 1) from None
+
+    def make(history: Sequence[Message]) -> AgentHarness:
+        return AgentHarness(
+            provider,
+            model,
+            toolbox,
+            clock,
+            instructions=FixedInstructions(*render(tuple(blocks))),
+            recorder=session,
+            history=history,
+            effort=settings.effort,
+            session_id=session.id,
+        )
+
+    session.attach(make)
+    snapshot = Snapshot(
+        session_id=session.id,
+        session_path=session.where,
+        resumed=resumed,
+        provider=provider.name,
+        model=model.id,
+        tools=tuple(tool.spec.name for tool in tools),
+        cwd=cwd,
+        permission_mode=gate.policy.mode,
+        sandbox="none",
+        instructions=tuple(InstructionFile(b.source, b.size) for b in blocks if b.name != "environment"),
+        notes=notes,
+        messages=len(session.state.messages),
+        output_format=settings.output_format,
+    )
+    limits = Limits(settings.max_turns, settings.max_cost, settings.max_tokens)
+    return SessionHost(
+        session, snapshot, clock, approvals=approvals, limits=limits, max_time=settings.max_time
+    )
+
+
+# -- parts ------------------------------------------------------------------------------------------------
+
+
+def _provider(choice: Choice, request: OpenRequest, clock: Clock, env: Mapping[str, str]) -> Provider:
+    from wisp.providers.http import HttpTransport
+    from wisp.providers.registry import build_provider
+    from wisp.providers.transport import Transport
+
+    transport: Transport = HttpTransport(
+        proxies={k: v for k, v in env.items() if k.lower().endswith("_proxy")}
+    )
+    return build_provider(choice.endpoint, clock, transport)
+
+
+def _tools(workspace: Workspace, env: Mapping[str, str], configured: Configured) -> Sequence[Tool]:
+    from wisp.tools.builtin import default_tools
+
+    return default_tools(workspace, env=env, shell=configured.settings.shell, output=configured.paths.output)
+
+
+def _offered(tools: Sequence[Tool], settings: Settings) -> Sequence[Tool]:
+    if settings.tools is None:
+        return tools
+    names = [tool.spec.name for tool in tools]
+    unknown = [name for name in settings.tools if name not in names]
+    if unknown:
+        raise OpenFailed(f"there is no tool {unknown[0]!r}; the tools are: {', '.join(names)}", 2)
+    return [tool for tool in tools if tool.spec.name in settings.tools]
+
+
+def _policy(configured: Configured, request: OpenRequest) -> Policy:
+    settings = configured.settings
+    mode = settings.permission_mode
+    if settings.sandbox == "required":
+        raise OpenFailed("no sandbox works here yet; use --sandbox auto or off")
+    if request.yes:
+        raise OpenFailed(
+            "--yes needs a working sandbox and there is none here; to run everything unasked, "
+            "say so: --permission-mode full"
+        )
+    return Policy(mode, configured.cwd, _rules(configured))
+
+
+def _rules(configured: Configured) -> Rules:
+    permissions = configured.settings.permissions
+
+    def parsed(texts: Sequence[str]) -> tuple[Rule, ...]:
+        try:
+            return tuple(map(parse_rule, texts))
+        except BadRule as exc:
+            raise OpenFailed(str(exc), 2) from None
+
+    return Rules(parsed(permissions.allow), parsed(permissions.deny))
+
+
+def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tuple[Storage, bool, str]:
+    """`(storage, whether it continues something, the id of a new session)`."""
+    from wisp.session.journal import FileJournal, create_private_folder
+
+    new_id = clock.new_id()
+    if request.no_session:
+        return MemoryStorage(), False, new_id
+    base = configured.session_base
+    try:
+        path = None
+        if request.resume:
+            path = resolve(base, request.resume)
+        elif request.continue_:
+            path = latest(base, configured.cwd)
+        resumed = path is not None
+        path = path or session_path(base, configured.cwd, new_id)
+        create_private_folder(os.path.dirname(path))
+        return FileJournal(path), resumed, new_id
+    except NoSuchSession as exc:
+        raise OpenFailed(str(exc), 2) from None
+    except Locked as exc:
+        raise OpenFailed(f"{exc}; wait for it, or start a new session", 1) from None
+    except OSError as exc:
+        where = exc.filename or base
+        raise OpenFailed(
+            f"the session cannot be kept ({where}: {exc.strerror or exc}); "
+            "use --session-dir DIR, or --no-session to keep nothing",
+            1,
+        ) from None
+
+
+def instructions(request: OpenRequest) -> tuple[Block, ...]:
+    """The blocks that a run with `request` would begin with."""
+    env, clock = process_environment(), SystemClock()
+    configured = configure(request, env, clock)
+    try:
+        workspace = Workspace(configured.cwd)
+    except Refused as exc:
+        raise OpenFailed(str(exc)) from None
+    return tuple(_instructions(configured, workspace, clock))
+
+
+def _instructions(configured: Configured, workspace: Workspace, clock: Clock) -> Sequence[Block]:
+    settings = configured.settings
+    replacement = None
+    if settings.system_prompt:
+        path = absolute(settings.system_prompt, configured.cwd)
+        try:
+            with open(path, encoding="utf-8") as file:
+                replacement = (path, file.read())
+        except (OSError, UnicodeDecodeError) as exc:
+            raise OpenFailed(f"--system-prompt {path}: {exc}", 2) from None
+    place = environment(
+        configured.cwd,
+        f"{os.uname().sysname} {os.uname().machine}",
+        time.strftime("%Y-%m-%d", time.gmtime(clock.now())),
+        _branch(workspace),
+    )
+    project = []
+    if configured.trusted:
+        text = _project_text(workspace, PROJECT_FILE)
+        if text is not None:
+            project.append((PROJECT_FILE, text))
+    return assemble(
+        environment=place,
+        replacement=replacement,
+        project=project,
+        appended=settings.append_system_prompt,
+    )
+
+
+def _project_text(workspace: Workspace, name: str) -> str | None:
+    from wisp.workspace.files import read_whole
+
+    try:
+        content = read_whole(workspace, workspace.place(name), PROJECT_BYTES)
+    except Refused:
+        return None
+    return content.data.decode("utf-8-sig", "replace")
+
+
+def _branch(workspace: Workspace) -> str:
+    """The checked-out branch by `.git/HEAD`; no program is started for it."""
+    text = _project_text(workspace, ".git/HEAD") or ""
+    return text.strip().removeprefix("ref: refs/heads/") if text.startswith("ref: refs/heads/") else ""
+
+
+def _run_command(argv: Sequence[str]) -> str:
+    """Run an `api_key_command` of the user's own settings."""
+    from wisp.workspace.process import capture
+
+    return capture(argv)
+
+
+def problems_of(configured: Configured) -> tuple[Problem, ...]:
+    """What is wrong with the settings."""
+    return configured.resolved.problems

@@ -1,0 +1,111 @@
+"""Stored sessions and trust decisions, for the commands that list and change them."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import msgspec
+
+from wisp.messages.ids import Clock, iso
+from wisp.messages.message import Message
+from wisp.policy.trust import Identity, TrustRecord, TrustState, state_of
+from wisp.session.catalog import SessionInfo, resolve, sessions
+from wisp.session.fold import Fold
+from wisp.session.journal import create_private_folder, read_only
+
+__all__ = ["SessionContent", "SessionInfo", "TrustBook", "list_sessions", "show_session"]
+
+
+class SessionContent(msgspec.Struct, frozen=True):
+    """One stored session, read without changing it."""
+
+    path: str
+    session_id: str
+    cwd: str
+    messages: tuple[Message, ...]
+    notes: tuple[str, ...]
+
+
+def list_sessions(base: str, cwd: str | None = None) -> list[SessionInfo]:
+    """The sessions of folder `cwd`, or of all folders, newest first."""
+    return sessions(base, cwd)
+
+
+def show_session(base: str, prefix: str) -> SessionContent:
+    """The one session whose id begins with `prefix`.
+
+    Raises:
+        NoSuchSession: none, or several.
+        OSError: it cannot be read.
+    """
+    path = resolve(base, prefix)
+    loaded = read_only(path)
+    state = Fold(loaded.records).state
+    header = state.header
+    notes = (*(f"byte {d.offset}: {d.message}" for d in loaded.damage), *state.notes)
+    return SessionContent(
+        path,
+        header.session_id if header else os.path.basename(path).removesuffix(".jsonl"),
+        header.cwd if header else "",
+        tuple(state.messages),
+        notes,
+    )
+
+
+class TrustBook:
+    """Decisions about folders, kept in one private file; a broken file trusts nothing."""
+
+    def __init__(self, path: str, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+
+    def records(self) -> tuple[TrustRecord, ...]:
+        """All decisions, oldest first."""
+        try:
+            with open(self._path, "rb") as file:
+                return tuple(msgspec.json.decode(file.read(), type=list[TrustRecord]))
+        except (OSError, msgspec.MsgspecError):
+            return ()
+
+    def state(self, folder: str) -> TrustState:
+        """What was decided about `folder`."""
+        identity = identify(folder)
+        return state_of(identity, self.records()) if identity else "undecided"
+
+    def decide(self, folder: str, trusted: bool) -> None:
+        """Keep a decision.
+
+        Raises:
+            OSError: the folder does not exist, or the file cannot be written.
+        """
+        identity = _must_identify(folder)
+        kept = [record for record in self.records() if record.identity != identity]
+        self._write([*kept, TrustRecord(identity, trusted, iso(self._clock.now()))])
+
+    def forget(self, folder: str) -> None:
+        """Return to undecided."""
+        path = os.path.realpath(folder)
+        self._write([record for record in self.records() if record.identity.path != path])
+
+    def _write(self, records: list[TrustRecord]) -> None:
+        create_private_folder(os.path.dirname(self._path))
+        new = f"{self._path}.{os.getpid()}.new"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        with os.fdopen(os.open(new, flags, 0o600), "w") as file:
+            json.dump(msgspec.to_builtins(records), file, indent=1)
+        os.replace(new, self._path)
+
+
+def identify(folder: str) -> Identity | None:
+    """`folder` as the file system knows it; None when it is not there."""
+    try:
+        return _must_identify(folder)
+    except OSError:
+        return None
+
+
+def _must_identify(folder: str) -> Identity:
+    path = os.path.realpath(folder)
+    found = os.stat(path)
+    return Identity(path, found.st_dev, found.st_ino, found.st_uid)

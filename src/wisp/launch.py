@@ -1,0 +1,87 @@
+"""From the command line to a running front end: the only file that knows them all.
+
+Each front end, and everything heavy, is imported by the branch that needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wisp.frontends.cli.args import Invocation
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The `wisp` command; returns the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words == ["--version"]:
+        from wisp._version import __version__
+
+        print(f"wisp {__version__}")
+        return 0
+    try:
+        code = _main(words)
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:
+        from wisp.frontends.cli.streams import quiet_stdout
+
+        quiet_stdout()
+        code = 141
+    return code
+
+
+def entry() -> None:
+    """The installed script: like `main`, but leaves at once, tearing nothing down that the system frees."""
+    code = main()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        code = code or 141
+    os._exit(code)
+
+
+def _main(words: list[str]) -> int:
+    if sys.platform != "linux" and sys.platform != "darwin":
+        print("wisp runs on Linux and macOS; on Windows use it inside WSL.", file=sys.stderr)
+        return 3
+    from wisp.frontends.cli.args import UsageError, parse
+
+    try:
+        invocation = parse(words)
+    except UsageError as exc:
+        print(f"wisp: {exc}", file=sys.stderr)
+        return 2
+    except SystemExit as exc:  # after --help
+        return int(exc.code or 0)
+    return _dispatch(invocation)
+
+
+def _dispatch(invocation: Invocation) -> int:
+    command = invocation.command
+    if command == "version":
+        from wisp._version import __version__
+
+        print(f"wisp {__version__}")
+        return 0
+    if command in ("run", "chat"):
+        from wisp.frontends.cli.run import run
+        from wisp.host.build import open_host
+
+        return run(invocation, open_host)
+    if command == "demo":
+        from wisp.frontends.cli.demo import run_demo
+        from wisp.host.demo import open_demo
+
+        return run_demo(open_demo, deny_edits=invocation.deny_edits)
+    from wisp.frontends.cli.small import run_small
+
+    return run_small(invocation)
+
+
+if __name__ == "__main__":
+    entry()
