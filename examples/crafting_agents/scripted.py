@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .core import Message, ScriptedProvider, ScriptMismatch, ScriptStep, ToolCall
 
-__all__ = ["CLAIMED", "DENIED", "DISCOVERY", "REPAIR", "ScriptMismatch", "ScriptStep", "ScriptedProvider", "step"]
+__all__ = ["DENIED", "DISCOVERY", "REPAIR", "ScriptMismatch", "ScriptStep", "ScriptedProvider", "step"]
 
 WRONG = "    return a - b\n"
 RIGHT = "    return a + b\n"
