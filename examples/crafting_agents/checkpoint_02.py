@@ -10,7 +10,15 @@ from pathlib import Path
 
 from .core import ScriptedProvider, ScriptMismatch, ToolCall, run_agent
 from .scripted import DENIED, REPAIR
-from .workbench import PROJECT, SOURCE_NAME, TOOLS, dispatch, in_disposable_project, make_handlers, print_ending
+from .workbench import (
+    PROJECT,
+    SOURCE_NAME,
+    TOOLS,
+    dispatch,
+    in_disposable_project,
+    make_handlers,
+    print_ending,
+)
 
 PROMPT = "add(2, 3) returns -1 instead of 5. Fix it and show that the test passes."
 

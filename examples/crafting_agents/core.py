@@ -169,7 +169,9 @@ class ScriptedProvider:
         step = self._steps[self._given]
         latest = history[-1].content if history else ""
         if step.after is not None and step.after not in latest:
-            raise ScriptMismatch(f"answer {self._given + 1} needs {step.after!r}, but the latest row is {latest!r}")
+            raise ScriptMismatch(
+                f"answer {self._given + 1} needs {step.after!r}, but the latest row is {latest!r}"
+            )
         self._given += 1
         return step.message
 

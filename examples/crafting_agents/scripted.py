@@ -20,9 +20,9 @@ def step(text: str, *call: str, after: str | None = None, **arguments: str) -> S
     return ScriptStep(Message("assistant", text, calls), after)
 
 
-def edit_step(id: str, after: str) -> ScriptStep:
+def edit_step(call_id: str, after: str) -> ScriptStep:
     """Ask for the one change that repairs the project."""
-    edit = ToolCall(id, "edit", {"path": "calculator.py", "old": WRONG, "new": RIGHT})
+    edit = ToolCall(call_id, "edit", {"path": "calculator.py", "old": WRONG, "new": RIGHT})
     return ScriptStep(Message("assistant", "Add instead of subtracting.", (edit,)), after)
 
 

@@ -56,7 +56,9 @@ def check_call(call: ToolCall, tools: Sequence[ToolSpec]) -> None:
     if spec is None:
         raise ToolFailure(f"no tool {call.name!r}; there are: {', '.join(spec.name for spec in tools)}")
     if set(call.arguments) != set(spec.parameters):
-        raise ToolFailure(f"{spec.name} takes exactly these arguments: {', '.join(spec.parameters) or 'none'}")
+        raise ToolFailure(
+            f"{spec.name} takes exactly these arguments: {', '.join(spec.parameters) or 'none'}"
+        )
     for name, value in call.arguments.items():
         if not isinstance(value, str):
             raise ToolFailure(f"argument {name!r} must be a string")
@@ -67,7 +69,7 @@ def check_call(call: ToolCall, tools: Sequence[ToolSpec]) -> None:
 def dispatch(
     call: ToolCall, tools: Sequence[ToolSpec], handlers: Handlers, denied: Collection[str] = ()
 ) -> str:
-    """Check a call, let the host's refusals stand above the model's wish, then run the one handler it names."""
+    """Check a call, apply the host's refusals, then run the one handler the call names."""
     check_call(call, tools)
     if call.name in denied:
         raise ToolFailure(f"{call.name} denied by the host; nothing was done")
