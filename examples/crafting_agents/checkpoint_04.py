@@ -1,4 +1,4 @@
-"""Checkpoint 4: the same repair through a streamed provider, five authored scenarios, and an optional live run."""
+"""Checkpoint 4: the same repair through a streamed provider, authored failures, and an optional live run."""
 
 from __future__ import annotations
 
