@@ -10,7 +10,8 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from .responses import Event, TransportError
+from .responses import TransportError
+from .streaming import Event
 
 ENDPOINT = "https://api.openai.com/v1"
 TIMEOUT_SECONDS = 30.0

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core import Message, ScriptMismatch, ScriptStep, ToolCall
-from .responses import Event, TransportError
+from .responses import TransportError
+from .streaming import Event
 
 PIECES = 2
 
@@ -34,14 +35,19 @@ class ReplayStream:
     """Hands out authored events and remembers whether it was closed."""
 
     def __init__(self, replay: Replay) -> None:
-        self._replay = replay
+        self._events = iter(replay.events)
+        self._broken = replay.broken
         self.closed = False
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        for event in self._replay.events:
-            yield event
-        if self._replay.broken is not None:
-            raise self._replay.broken
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        for event in self._events:
+            return event
+        if self._broken is not None:
+            raise self._broken
+        raise StopAsyncIteration
 
     async def aclose(self) -> None:
         self.closed = True

@@ -7,7 +7,6 @@ program that the tests leave behind is not hunted down, and kill -9 leaves the f
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -47,18 +46,15 @@ Handlers = Mapping[str, Callable[..., str]]
 
 # region: dispatch
 def check_call(call: ToolCall, tools: Sequence[ToolSpec]) -> None:
-    """Accept only a known tool with exactly its arguments, each a string that can be written down.
+    """Raise ToolFailure unless this is a known tool with exactly its arguments, each a string for a file.
 
-    Raises:
-        ToolFailure: Anything else.  The message tells the model what would have been right.
+    The message tells the model what would have been right.
     """
     spec = next((spec for spec in tools if spec.name == call.name), None)
     if spec is None:
         raise ToolFailure(f"no tool {call.name!r}; there are: {', '.join(spec.name for spec in tools)}")
     if set(call.arguments) != set(spec.parameters):
-        raise ToolFailure(
-            f"{spec.name} takes exactly these arguments: {', '.join(spec.parameters) or 'none'}"
-        )
+        raise ToolFailure(f"{spec.name} needs exactly these: {', '.join(spec.parameters) or 'none'}")
     for name, value in call.arguments.items():
         if not isinstance(value, str):
             raise ToolFailure(f"argument {name!r} must be a string")
@@ -156,13 +152,21 @@ def run_tests(root: Path) -> str:
     would otherwise be tested against the old byte code.  The empty environment keeps secrets from the code.
     """
     command = [sys.executable, "-I", "-S", "-B", "-X", "utf8", "-m", "unittest", "discover", "-p", TEST_NAME]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
-        done = subprocess.run(command, cwd=root, env={}, timeout=TEST_SECONDS, check=False, **pipes)
+        done = subprocess.run(
+            command,
+            cwd=root,
+            env={},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=TEST_SECONDS,
+            check=False,
+        )
     except subprocess.TimeoutExpired as error:
         raise ToolFailure(f"the tests did not end within {TEST_SECONDS} seconds") from error
     # Where the folder lies is nobody's business, and would make every trace different.
-    output = done.stdout.decode(errors="replace").replace(f"{root}{os.sep}", "")
+    output = done.stdout.decode(errors="replace").replace(f"{root}/", "")
     text, truncated = bound_output(output)
     return f"exit={done.returncode} truncated={truncated}\n{text}"
 
@@ -181,8 +185,7 @@ def make_handlers(root: Path, readable: Collection[str] = (SOURCE_NAME,)) -> Han
 
 def print_ending(root: Path, reason: str) -> None:
     """Show what the run left behind: the state of the files is the proof, not the model's last sentence."""
-    print(f"final source:\n{(root / SOURCE_NAME).read_text('utf-8', 'replace')}")
-    print(f"stopped: {reason}")
+    print(f"final source:\n{(root / SOURCE_NAME).read_text('utf-8', 'replace')}\nstopped: {reason}")
 
 
 # region: disposable project
@@ -236,7 +239,8 @@ def in_disposable_project(files: Mapping[str, str], work: Callable[[Path], int])
         print(f"stopped: checkpoint_failed ({mismatch})")
         status = 1
     except Interrupted:
-        print("stopped: interrupted")
+        # The signal may have cut a line in two.
+        print("\nstopped: interrupted")
     finally:
         shutil.rmtree(root)
     return 128 + gate.caught if gate.caught else status
