@@ -1,0 +1,49 @@
+"""The authored conversations of chapters 2 to 5, and the provider that plays them.
+
+Each chapter puts more machinery around the same few decisions, so they are written down once.  Owns the
+scripts; the provider itself is part of chapter 1 and lives in core.py.
+"""
+
+from __future__ import annotations
+
+from .core import Message, ScriptedProvider, ScriptMismatch, ScriptStep, ToolCall
+
+__all__ = ["DENIED", "DISCOVERY", "REPAIR", "ScriptMismatch", "ScriptStep", "ScriptedProvider", "step"]
+
+WRONG = "    return a - b\n"
+RIGHT = "    return a + b\n"
+
+
+def step(text: str, *call: str, after: str | None = None, **arguments: str) -> ScriptStep:
+    """One answer that asks for one call, given as its id and tool name, or for none."""
+    calls = (ToolCall(call[0], call[1], arguments),) if call else ()
+    return ScriptStep(Message("assistant", text, calls), after)
+
+
+def edit_step(call_id: str, after: str) -> ScriptStep:
+    """Ask for the one change that repairs the project."""
+    edit = ToolCall(call_id, "edit", {"path": "calculator.py", "old": WRONG, "new": RIGHT})
+    return ScriptStep(Message("assistant", "Add instead of subtracting.", (edit,)), after)
+
+
+# region: repair scripts
+# Chapter 2.  Seeing the test fail comes first: otherwise a later success would prove nothing.
+REPAIR = (
+    step("Run the tests to see the failure.", "test-1", "test"),
+    step("Read the code under test.", "read-1", "read", after="FAILED", path="calculator.py"),
+    edit_step("edit-1", after="return a - b"),
+    step("Run the tests again.", "test-2", "test", after="edited calculator.py"),
+    step("The test passes: add now adds.", after="OK"),
+)
+DENIED = (
+    *REPAIR[:3],
+    step("The host does not allow the edit, so the bug is still there.", after="edit denied"),
+)
+
+# Chapter 3.  Discovery comes before the first read, so the later steps start one observation later.
+DISCOVERY = (
+    step("See which files there are.", "find-1", "discover"),
+    step("Read what the project says about itself.", "read-0", "read", after="README.md", path="README.md"),
+    step("Run the tests to see the failure.", "test-1", "test", after="adds two numbers"),
+)
+# endregion: repair scripts

@@ -1,0 +1,249 @@
+"""Chapter 2: real files in a throw-away folder, and three tools that are strict about what they accept.
+
+Owns the folder's lifetime, the check of a call's arguments, and the tools read, edit and test.  Knows nothing
+of models.  Not promised here: the folder is no sandbox (the test tool runs project code with your rights), a
+program that the tests leave behind is not hunted down, and kill -9 leaves the folder on disk.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from .core import ScriptMismatch, ToolCall, ToolFailure, ToolSpec
+
+SOURCE_NAME = "calculator.py"
+TEST_NAME = "test_calculator.py"
+PROJECT = {
+    SOURCE_NAME: "def add(a, b):\n    return a - b\n",
+    TEST_NAME: """\
+import unittest
+
+from calculator import add
+
+
+class AddTest(unittest.TestCase):
+    def test_two_and_three_make_five(self):
+        self.assertEqual(5, add(2, 3))
+""",
+}
+TOOLS = (
+    ToolSpec("read", "Return the text of one project file.", ("path",)),
+    ToolSpec("edit", "Replace text that occurs exactly once in a file.", ("path", "old", "new")),
+    ToolSpec("test", "Run the project's tests and return their output."),
+)
+MAX_BYTES = 2_000
+MAX_LINES = 30
+TEST_SECONDS = 5
+Handlers = Mapping[str, Callable[..., str]]
+
+
+# region: dispatch
+def check_call(call: ToolCall, tools: Sequence[ToolSpec]) -> None:
+    """Raise ToolFailure unless this is a known tool with exactly its arguments, each a string for a file.
+
+    The message tells the model what would have been right.
+    """
+    spec = next((spec for spec in tools if spec.name == call.name), None)
+    if spec is None:
+        raise ToolFailure(f"no tool {call.name!r}; there are: {', '.join(spec.name for spec in tools)}")
+    if set(call.arguments) != set(spec.parameters):
+        raise ToolFailure(f"{spec.name} needs exactly these: {', '.join(spec.parameters) or 'none'}")
+    for name, value in call.arguments.items():
+        if not isinstance(value, str):
+            raise ToolFailure(f"argument {name!r} must be a string")
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            raise ToolFailure(f"argument {name!r} holds half a surrogate pair, which no file can")
+
+
+def dispatch(
+    call: ToolCall, tools: Sequence[ToolSpec], handlers: Handlers, denied: Collection[str] = ()
+) -> str:
+    """Check a call, apply the host's refusals, then run the one handler the call names."""
+    check_call(call, tools)
+    if call.name in denied:
+        raise ToolFailure(f"{call.name} denied by the host; nothing was done")
+    return handlers[call.name](**call.arguments)
+
+
+# endregion: dispatch
+
+
+# region: bound_output
+def bound_output(text: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES) -> tuple[str, bool]:
+    """Return the longest beginning of text within both limits, and whether anything was left off.
+
+    The flag is separate because a marker inside the text could be forged by the text.  A character is kept
+    whole or not at all, so the result is valid UTF-8 of at most max_bytes.
+    """
+    kept = "".join(text.splitlines(keepends=True)[:max_lines])
+    kept = kept.encode()[:max_bytes].decode(errors="ignore")
+    return kept, kept != text
+
+
+# endregion: bound_output
+
+
+def read_source(root: Path, path: str, readable: Collection[str]) -> str:
+    """Return a project file's text exactly as stored.
+
+    Paths are compared with a list of names, never resolved: what is not on the list does not exist here.
+    """
+    if path not in readable:
+        raise ToolFailure(f"no file {path!r} for this tool; use one of: {', '.join(sorted(readable))}")
+    file = root / path
+    if file.is_symlink() or not file.is_file():
+        raise ToolFailure(f"{path} is not a regular file")
+    try:
+        return file.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ToolFailure(f"{path} cannot be read as UTF-8 text: {type(error).__name__}") from error
+
+
+def read_file(root: Path, readable: Collection[str], path: str) -> str:
+    """The read tool: bounded text under a header."""
+    text, truncated = bound_output(read_source(root, path, readable))
+    return f"truncated={truncated}\n{text}"
+
+
+# region: exact edit
+def replace_once(text: str, old: str, new: str) -> str:
+    """Replace the single place where old occurs.
+
+    Zero places mean that the model's picture of the file is out of date, and several that it has not said
+    which one it means.  Guessing would turn either into a wrong edit, so both are failures.
+    """
+    if not old:
+        raise ToolFailure("old must not be empty")
+    first = text.find(old)
+    if first < 0:
+        raise ToolFailure("old does not occur in the file; read it again")
+    # Looking again one character later also finds a match that overlaps the first.
+    if text.find(old, first + 1) >= 0:
+        raise ToolFailure("old occurs more than once; include more of the surrounding lines")
+    return text[:first] + new + text[first + len(old) :]
+
+
+def edit_file(root: Path, path: str, old: str, new: str) -> str:
+    """The edit tool: every byte outside the match stays as it was."""
+    changed = replace_once(read_source(root, path, (SOURCE_NAME,)), old, new)
+    try:
+        (root / path).write_bytes(changed.encode())
+    except OSError as error:
+        raise ToolFailure(f"{path} cannot be written: {type(error).__name__}") from error
+    return f"edited {path}: 1 replacement"
+
+
+# endregion: exact edit
+
+
+# region: test tool
+def run_tests(root: Path) -> str:
+    """The test tool: one fixed command, no shell, five seconds.
+
+    A failing test is a good observation and no tool failure.  The flags keep the reader's own Python set-up
+    out (-I, -S), and stop byte code from being written (-B): an edit within one second that keeps the size
+    would otherwise be tested against the old byte code.  The empty environment keeps secrets from the code.
+    """
+    command = [sys.executable, "-I", "-S", "-B", "-X", "utf8", "-m", "unittest", "discover", "-p", TEST_NAME]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=root,
+            env={},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=TEST_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolFailure(f"the tests did not end within {TEST_SECONDS} seconds") from error
+    # Where the folder lies is nobody's business, and would make every trace different.
+    output = done.stdout.decode(errors="replace").replace(f"{root}/", "")
+    text, truncated = bound_output(output)
+    return f"exit={done.returncode} truncated={truncated}\n{text}"
+
+
+# endregion: test tool
+
+
+def make_handlers(root: Path, readable: Collection[str] = (SOURCE_NAME,)) -> Handlers:
+    """Bind the tools to one project."""
+    return {
+        "read": lambda path: read_file(root, readable, path),
+        "edit": lambda path, old, new: edit_file(root, path, old, new),
+        "test": lambda: run_tests(root),
+    }
+
+
+def print_ending(root: Path, reason: str) -> None:
+    """Show what the run left behind: the state of the files is the proof, not the model's last sentence."""
+    print(f"final source:\n{(root / SOURCE_NAME).read_text('utf-8', 'replace')}\nstopped: {reason}")
+
+
+# region: disposable project
+class Interrupted(BaseException):
+    """The user wants out.  Not an Exception, so that no handler on the way mistakes it for a failed tool."""
+
+
+class SignalGate:
+    """Turns the first stop signal into one Interrupted, raised only while the gate is open.
+
+    Python runs signal handlers between any two steps.  An exception in the middle of making or removing the
+    folder would lose it, so outside the open stretch a signal is only remembered.
+    """
+
+    def __init__(self) -> None:
+        self.caught = 0
+        self._open = False
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.caught = self.caught or number
+        self.open_if(self._open)
+
+    def open_if(self, wanted: bool) -> None:
+        """Open or close; opening with a signal remembered closes again and raises."""
+        self._open = wanted and not self.caught
+        if wanted and self.caught:
+            raise Interrupted
+
+
+def in_disposable_project(files: Mapping[str, str], work: Callable[[Path], int]) -> int:
+    """Give work a fresh folder with these files, and remove it however work ends.
+
+    Returns:
+        What work returned; 1 when the run left its script; 128 plus the signal's number when stopped by one.
+    """
+    gate = SignalGate()
+    root = Path(tempfile.mkdtemp(prefix="crafting-agents-")).resolve()
+    try:
+        # Two levels: a signal may strike after the inner block is left and before the gate is shut.
+        try:
+            for name, text in files.items():
+                (root / name).write_bytes(text.encode())
+            gate.open_if(True)
+            status = work(root)
+        finally:
+            gate.open_if(False)
+    except ScriptMismatch as mismatch:
+        print(f"stopped: checkpoint_failed ({mismatch})")
+        status = 1
+    except Interrupted:
+        # The signal may have cut a line in two.
+        print("\nstopped: interrupted")
+    finally:
+        shutil.rmtree(root)
+    return 128 + gate.caught if gate.caught else status
+
+
+# endregion: disposable project
