@@ -1,0 +1,315 @@
+"""Anthropic Messages: the event decoder of `providers.anthropic`.
+
+Pure: events in, provider events out, no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from wisp.messages.content import AssistantBlock, Opaque, Text, Thinking
+from wisp.messages.message import StopReason
+from wisp.messages.usage import Usage
+from wisp.providers.errors import WireError
+from wisp.providers.events import (
+    ArgumentsDelta,
+    Finished,
+    ProviderEvent,
+    Started,
+    TextDelta,
+    ThinkingDelta,
+)
+from wisp.providers.faults import error_fields, error_in_stream
+from wisp.providers.wire import (
+    Parts,
+    Target,
+    dump,
+    figure,
+    load,
+    make_call,
+    make_message,
+    raw_json,
+    unknown_stop,
+    word,
+)
+
+# The stream.  Only the fields that are looked at; whatever else comes is skipped undecoded.
+
+
+class _Delta(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    partial_json: str | None = None
+    citation: Any = None
+    content: Any = None
+    stop_reason: str | None = None
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    index: int | None = None
+    delta: _Delta | None = None
+    content_block: dict[str, Any] | None = None
+    message: dict[str, Any] | None = None
+    usage: dict[str, Any] | None = None
+    error: Any = None
+
+
+class _Kind(msgspec.Struct):
+    type: str = ""
+
+
+_EVENT = msgspec.json.Decoder(_Event | None)
+_KIND = msgspec.json.Decoder(_Kind)
+_KNOWN = frozenset(
+    (
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+        "error",
+    )
+)
+
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+    "pause_turn": "pause",
+}
+
+
+class _OpenBlock(msgspec.Struct):
+    """A block whose deltas are coming in."""
+
+    part: int
+    kind: str
+    start: dict[str, Any]
+    texts: list[str]
+    signature: str = ""
+    citations: list[Any] = []
+
+
+class MessagesDecoder:
+    """Decodes one streamed response."""
+
+    def __init__(self, target: Target, mint: Callable[[], str]) -> None:
+        self.complete = False
+        self.finished = False
+        self.ignored = 0
+        self._target = target
+        self._mint = mint
+        self._parts = Parts()
+        self._open: dict[int, _OpenBlock] = {}
+        self._items: dict[int, str] = {}
+        self._begun = False
+        self._response_id = ""
+        self._reason = ""
+        self._usage: dict[str, Any] = {}
+
+    def feed(self, name: str, data: bytes) -> Sequence[ProviderEvent]:
+        """Take one event.
+
+        Raises:
+            ProviderError: an error event, or a breach of the protocol.
+        """
+        if self.finished:
+            return ()
+        try:
+            event = load(data, _EVENT)
+        except msgspec.ValidationError:
+            return self._misshapen(data)
+        if event is None:
+            self.ignored += 1
+            return ()
+        kind = event.type or name
+        if kind == "content_block_delta":
+            return self._delta(event)
+        events: list[ProviderEvent] = []
+        if kind == "message_start":
+            self._start(event.message or {}, events)
+        elif kind == "content_block_start":
+            self._block_start(event, events)
+        elif kind == "content_block_stop":
+            self._block_stop(event, events)
+        elif kind == "message_delta":
+            self._message_delta(event)
+        elif kind == "message_stop":
+            self._stop(events)
+        elif kind == "error":
+            fault, message, status = error_fields(event.error)
+            raise error_in_stream(fault, message, status)
+        else:
+            self.ignored += 1
+        return events
+
+    def end(self) -> Sequence[ProviderEvent]:
+        """The bytes are over; lawful only after `message_stop`.
+
+        Raises:
+            WireError: it was not seen.
+        """
+        if not self.finished:
+            raise WireError("the answer stopped before its end")
+        return ()
+
+    def _misshapen(self, data: bytes) -> Sequence[ProviderEvent]:
+        try:
+            kind = _KIND.decode(data).type
+        except msgspec.DecodeError:
+            kind = ""
+        if kind in _KNOWN:
+            raise WireError(f"an event of the answer has the wrong shape: {kind}")
+        self.ignored += 1
+        return ()
+
+    def _start(self, message: dict[str, Any], events: list[ProviderEvent]) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        self._response_id = word(message.get("id"))
+        if isinstance(message.get("usage"), dict):
+            self._usage.update(message["usage"])
+        events.append(Started(self._response_id, word(message.get("model"))))
+
+    def _block_start(self, event: _Event, events: list[ProviderEvent]) -> None:
+        self._start({}, events)
+        index, start = event.index or 0, event.content_block or {}
+        if index in self._open:
+            raise WireError(f"protocol error: block {index} was started twice")
+        kind = word(start.get("type"))
+        if kind == "text":
+            started = self._parts.start("text")
+        elif kind == "thinking" or kind == "redacted_thinking":
+            started = self._parts.start("thinking")
+        elif kind == "tool_use":
+            start["id"] = word(start.get("id")) or self._mint()
+            started = self._parts.start("tool_call", start["id"], word(start.get("name")))
+        else:
+            started = self._parts.start("opaque")
+        block = _OpenBlock(started.index, kind, start, self._parts.texts(started.index), citations=[])
+        self._open[index] = block
+        events.append(started)
+        opening = start.get("thinking") if kind == "thinking" else start.get("text")
+        if kind in ("text", "thinking") and isinstance(opening, str) and opening:
+            block.texts.append(opening)
+            shown = TextDelta if kind == "text" else ThinkingDelta
+            events.append(shown(started.index, opening))
+        if isinstance(start.get("signature"), str):
+            block.signature = start["signature"]
+
+    def _delta(self, event: _Event) -> Sequence[ProviderEvent]:
+        block = self._open.get(event.index or 0)
+        if block is None:
+            raise WireError(f"protocol error: a delta for block {event.index}, which is not open")
+        delta = event.delta
+        if delta is None:
+            self.ignored += 1
+            return ()
+        if delta.type == "text_delta" and block.kind == "text":
+            text = delta.text or ""
+            block.texts.append(text)
+            return (TextDelta(block.part, text),) if text else ()
+        if delta.type == "thinking_delta" and block.kind == "thinking":
+            text = delta.thinking or ""
+            block.texts.append(text)
+            return (ThinkingDelta(block.part, text),) if text else ()
+        if delta.type == "input_json_delta":
+            text = delta.partial_json or ""
+            block.texts.append(text)
+            return (ArgumentsDelta(block.part, text),) if text and block.kind == "tool_use" else ()
+        if delta.type == "signature_delta":
+            block.signature = delta.signature or block.signature
+        elif delta.type == "citations_delta":
+            block.citations.append(delta.citation)
+        elif delta.type == "compaction_delta":
+            block.start["content"] = delta.content
+        else:
+            self.ignored += 1
+        return ()
+
+    def _block_stop(self, event: _Event, events: list[ProviderEvent]) -> None:
+        block = self._open.pop(event.index or 0, None)
+        if block is None:
+            raise WireError(f"protocol error: block {event.index} stopped without having been open")
+        text = "".join(block.texts)
+        made: AssistantBlock
+        if block.kind == "text":
+            made = Text(text)
+            if block.citations or _extra(block.start, ("type", "text", "citations")):
+                whole = {**block.start, "text": text}
+                if block.citations:
+                    whole["citations"] = block.citations
+                self._items[block.part] = dump(whole).decode()
+        elif block.kind == "thinking":
+            made = Thinking(text, block.signature)
+            if _extra(block.start, ("type", "thinking", "signature")):
+                whole = {**block.start, "thinking": text, "signature": block.signature}
+                self._items[block.part] = dump(whole).decode()
+        elif block.kind == "redacted_thinking":
+            made = Thinking("", redacted=word(block.start.get("data")))
+        elif block.kind == "tool_use":
+            given = block.start.get("input")
+            arguments = text or (dump(given).decode() if isinstance(given, dict) and given else "")
+            made = make_call(block.start["id"], word(block.start.get("name")), arguments)
+        else:
+            made = Opaque(block.kind or "unknown", _opaque(block, text))
+        events.append(self._parts.end(block.part, made))
+
+    def _message_delta(self, event: _Event) -> None:
+        if event.delta is not None and event.delta.stop_reason:
+            self._reason = event.delta.stop_reason
+        for name, value in (event.usage or {}).items():
+            if value is not None:
+                self._usage[name] = value
+
+    def _stop(self, events: list[ProviderEvent]) -> None:
+        if self._open:
+            raise WireError("protocol error: the message stopped while a block was still open")
+        self._start({}, events)
+        self.complete = self.finished = True
+        blocks = self._parts.blocks()
+        stop: StopReason | None = _STOPS.get(self._reason)
+        error = ""
+        if stop is None:
+            stop, error = unknown_stop(self._reason, blocks)
+        items = tuple(self._items.get(k, "") for k in self._parts.kept()) if self._items else ()
+        native = self._target.native(items, self._response_id)
+        events.append(Finished(make_message(blocks, stop, usage_of(self._usage), native, error)))
+
+
+def _opaque(block: _OpenBlock, text: str) -> str:
+    """A block of another kind as the JSON it would be if it had come whole."""
+    whole = dict(block.start)
+    if text:
+        whole["input"] = raw_json(text) or text
+    return dump(whole).decode()
+
+
+def _extra(start: dict[str, Any], known: tuple[str, ...]) -> bool:
+    return any(name not in known and value is not None for name, value in start.items())
+
+
+def usage_of(raw: dict[str, Any]) -> Usage | None:
+    """Anthropic's figures: the input figure already leaves the cache out."""
+
+    if not raw:
+        return None
+    details = raw.get("output_tokens_details")
+    return Usage(
+        figure(raw.get("input_tokens")),
+        figure(raw.get("output_tokens")),
+        figure(raw.get("cache_read_input_tokens")),
+        figure(raw.get("cache_creation_input_tokens")),
+        figure(details.get("thinking_tokens")) if isinstance(details, dict) else None,
+    )

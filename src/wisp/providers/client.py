@@ -1,0 +1,281 @@
+"""A provider over HTTP: one dialect, one endpoint, and the patience to try again.
+
+Streams the events of `providers.events`, checked by the grammar.  Knows no wire format and opens no
+connection itself: dialect and transport are given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from wisp.messages.ids import Clock
+from wisp.messages.message import AssistantMessage
+from wisp.providers.address import Url, parse_url
+from wisp.providers.assemble import Assembler
+from wisp.providers.base import ModelRequest
+from wisp.providers.endpoint import Endpoint
+from wisp.providers.errors import ProviderError, WireError
+from wisp.providers.events import Failed, ProviderEvent, Retrying, Withdrawn
+from wisp.providers.faults import error_of_page, error_of_response, redact
+from wisp.providers.grammar import StreamGrammar
+from wisp.providers.retry import RetryPolicy, wait_before_retry
+from wisp.providers.sse import SseReader
+from wisp.providers.transport import Headers, Response, Transport
+from wisp.providers.wire import Decoder, Dialect, Target, WireRequest
+
+MAX_ERROR_BODY = 64 * 1024
+GRACE = 5.0
+"""Seconds an answer that is over may still add to itself (its usage) before we go on."""
+USER_AGENT = "wisp"
+
+
+class HttpProvider:
+    """One configured model service.
+
+    Args:
+        endpoint: where it is.
+        dialect: the module of `providers.registry` that speaks its language.
+        transport: what carries the bytes; shared by providers and closed by whoever made it.
+        clock: time for retry hints, ids for calls that came without one.
+        sleep: waits between attempts.
+        jitter: a source of numbers in [0, 1).
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        dialect: Dialect,
+        transport: Transport,
+        clock: Clock,
+        *,
+        sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+        jitter: Callable[[], float] | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._dialect = dialect
+        self._transport = transport
+        self._clock = clock
+        self._sleep = sleep
+        self._jitter = jitter or self._own_jitter
+        self._url = parse_url(endpoint.base_url)
+        self._builder = dialect.builder(endpoint.name)
+        self._policy = RetryPolicy(max_retries=endpoint.max_retries, deadline=endpoint.dead_after)
+        key = endpoint.key.reveal() if endpoint.key else ""
+        self._secrets = tuple(text for text in (key, *(value for _, value in endpoint.headers)) if text)
+        self._headers = self._fixed_headers(key)
+
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+        return self._endpoint.name
+
+    @property
+    def api(self) -> str:
+        """The dialect it speaks."""
+        return self._endpoint.api
+
+    @property
+    def url(self) -> Url:
+        """Where it is, without credentials when shown."""
+        return self._url
+
+    def warm(self) -> None:
+        """Read certificates while the prompt is put together; no network."""
+        self._transport.warm(self._url)
+
+    async def aclose(self) -> None:
+        """Close idle connections; of a shared transport too."""
+        await self._transport.aclose()
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+        """Ask the model; see `providers.base.Provider.stream`."""
+        wire = self._builder.build(request)
+        began = self._clock.monotonic()
+        answered = False
+        attempt = 0
+        grammar = StreamGrammar()
+        while True:
+            attempt += 1
+            run = _Attempt(self, request, wire)
+            left = None
+            if self._policy.deadline is not None and not answered:
+                left = max(self._policy.deadline - (self._clock.monotonic() - began), 0.05)
+            try:
+                try:
+                    await run.open(left)
+                    while not run.done:
+                        for event in await run.more():
+                            grammar.feed(event)
+                            run.assembler.feed(event)
+                            yield event
+                finally:
+                    await run.close()
+                return
+            except ProviderError as exc:
+                error = exc
+            answered = answered or run.answered
+            policy = msgspec.structs.replace(self._policy, deadline=None) if answered else self._policy
+            elapsed = self._clock.monotonic() - began
+            delay = wait_before_retry(
+                policy, attempt=attempt, error=error, elapsed=elapsed, jitter=self._jitter
+            )
+            reason = redact(error.message, self._secrets)
+            if delay is None:
+                partial = run.assembler.partial(reason, run.target.native()) if grammar.begun else None
+                yield _failed(error, reason, partial)
+                return
+            if grammar.begun:
+                withdrawn = Withdrawn(reason)
+                grammar.feed(withdrawn)
+                yield withdrawn
+            again = Retrying(attempt + 1, self._policy.max_retries + 1, delay, reason, error.status)
+            grammar.feed(again)
+            yield again
+            await self._sleep(delay)
+
+    def _fixed_headers(self, key: str) -> Headers:
+        named = {
+            "host": self._url.authority,
+            "user-agent": USER_AGENT,
+            "accept": "text/event-stream",
+            "accept-encoding": "identity",
+            "content-type": "application/json",
+        }
+        named.update(self._dialect.auth_headers(key))
+        if self._url.userinfo and "authorization" not in named:
+            import base64
+
+            named["authorization"] = "Basic " + base64.b64encode(self._url.userinfo.encode()).decode()
+        for name, value in self._endpoint.headers:
+            named[name.strip().lower()] = value.strip()
+        return [(name, value) for name, value in named.items() if value]
+
+    def _own_jitter(self) -> float:
+        """A number in [0, 1) from the end of a fresh id, which is random."""
+        return int.from_bytes(self._clock.new_id()[-4:].encode(), "big") % 997 / 997
+
+    def _call_id(self) -> str:
+        return "call_" + self._clock.new_id()
+
+
+class _Attempt:
+    """One request and what came of it."""
+
+    def __init__(self, provider: HttpProvider, request: ModelRequest, wire: WireRequest) -> None:
+        self._provider = provider
+        self._wire = wire
+        self.target = Target(provider.api, provider.name, request.model.id)
+        self._decoder: Decoder = provider._dialect.decoder(self.target, provider._call_id)
+        self._sse = SseReader()
+        self._response: Response | None = None
+        self._events = 0
+        self._broken: ProviderError | None = None
+        self.assembler = Assembler()
+        self.answered = False
+        self.done = False
+
+    async def open(self, left: float | None) -> None:
+        """Send the request; returns once the answer is known to be a stream.
+
+        Raises:
+            ProviderError: no answer, or an answer that says why not.
+        """
+        provider = self._provider
+        timeouts = provider._endpoint.timeouts
+        if left is not None:
+            timeouts = msgspec.structs.replace(
+                timeouts, connect=min(timeouts.connect, left), first_byte=min(timeouts.first_byte, left)
+            )
+        target = provider._url.joined(self._wire.path)
+        headers = [*provider._headers, ("content-length", str(len(self._wire.body)))]
+        headers += self._wire.headers
+        transport = provider._transport
+        response = await transport.send(provider._url, target, headers, self._wire.body, timeouts)
+        self._response = response
+        self.answered = True
+        kind = response.headers.get("content-type", "")
+        if response.status == 200 and "html" not in kind and not kind.startswith("application/json"):
+            return
+        body = await self._whole(response)
+        if response.status != 200:
+            raise error_of_response(
+                response.status,
+                response.headers,
+                body,
+                now=provider._clock.now(),
+                secrets=provider._secrets,
+            )
+        raise error_of_page(kind, body, provider._secrets)
+
+    async def more(self) -> list[ProviderEvent]:
+        """The events of the next bytes.
+
+        Raises:
+            ProviderError: the stream failed; what came before the failure was given out first.
+        """
+        if self._broken is not None:
+            raise self._broken
+        response = self._response
+        decoder = self._decoder
+        assert response is not None
+        try:
+            chunk = await response.read()
+        except ProviderError:
+            if not decoder.complete:
+                raise
+            chunk = b""  # the answer was whole; how its connection ended does not matter
+        found: list[ProviderEvent] = []
+        for name, data in self._sse.feed(chunk) if chunk else self._sse.flush():
+            self._events += 1
+            try:
+                found += decoder.feed(name, data)
+            except ProviderError as exc:
+                if not found:
+                    raise
+                self._broken = exc
+                return found
+            if decoder.finished:
+                self.done = True
+                return found
+        if not chunk:
+            self.done = True
+            if not self._events:
+                raise WireError("the answer holds no events")
+            found += decoder.end()
+        elif found or decoder.complete:
+            response.progressed(GRACE if decoder.complete else None)
+        return found
+
+    async def close(self) -> None:
+        """Keep the connection after a whole answer; close it at once after anything else."""
+        response, self._response = self._response, None
+        if response is None:
+            return
+        if self.done and self._decoder.finished:
+            await response.finish()
+        else:
+            response.abort()
+
+    async def _whole(self, response: Response) -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(10.0):
+                while size < MAX_ERROR_BODY:
+                    piece = await response.read()
+                    if not piece:
+                        await response.finish()
+                        break
+                    pieces.append(piece)
+                    size += len(piece)
+        except (ProviderError, TimeoutError):
+            pass  # the status alone says enough
+        return b"".join(pieces)[:MAX_ERROR_BODY]
+
+
+def _failed(error: ProviderError, reason: str, partial: AssistantMessage | None) -> Failed:
+    return Failed(error.kind, reason, error.status, partial, error.retryable)

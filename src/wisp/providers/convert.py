@@ -1,0 +1,218 @@
+"""A history made by any model, shown to one: what may pass, under which names, with every call answered.
+
+Works on exchanges (an answer, the results of its calls, what was said next), so that an exchange that is
+over never has to be looked at again.  Knows no wire format; the dialects spell what comes out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from wisp.messages.content import AssistantBlock, Image, Opaque, ResultBlock, Text, Thinking, ToolCall
+from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
+from wisp.providers.base import ModelInfo
+from wisp.providers.wire import Target
+
+_SAFE_ID = re.compile(r"[A-Za-z0-9_-]+")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+
+NO_OUTPUT = "(no output)"
+NO_RESULT = "No result: this call was interrupted before it ended; whether it had any effect is unknown."
+IMAGE_LEFT_OUT = "[an image was here; this model does not take images]"
+NOTICE = "[notice from the host, not from the user]\n"
+GOING_ON = "(The conversation goes on from here.)"
+
+
+class Exchange(msgspec.Struct):
+    """One answer of the model with everything up to the next one."""
+
+    assistant: AssistantMessage | None
+    """None where nothing of it may be shown, or before the first answer."""
+    own: bool
+    """Made by the very model that will read it."""
+    results: tuple[ToolResult, ...]
+    """Exactly one for each call of `assistant`, in call order."""
+    said: tuple[tuple[Text | Image, ...], ...]
+    """User messages and notices, each as blocks that are not empty."""
+
+
+class CallIds:
+    """Which ids were used in a conversation, and under which each call is shown."""
+
+    def __init__(self, longest: int = 64) -> None:
+        self._longest = longest
+        self._taken: set[str] = set()
+        self._fresh: list[str] = []
+
+    def commit(self) -> None:
+        """What was given out stays given out."""
+        self._fresh.clear()
+
+    def rollback(self) -> None:
+        """Forget what was given out since the last commit."""
+        self._taken.difference_update(self._fresh)
+        self._fresh.clear()
+
+    def wire(self, call_id: str) -> str:
+        """An id for one call: its own where that is allowed and unused, else a stable other one."""
+        name = call_id
+        if len(name) > self._longest or not _SAFE_ID.fullmatch(name):
+            name = f"call_{_digest(call_id)}"[: self._longest]
+        number = 2
+        base = name
+        while name in self._taken:
+            tail = f"_{number}"
+            name = base[: self._longest - len(tail)] + tail
+            number += 1
+        self._taken.add(name)
+        self._fresh.append(name)
+        return name
+
+
+def split(messages: Sequence[Message]) -> list[tuple[int, int]]:
+    """Where the exchanges of a history begin and end."""
+    starts = [place for place, message in enumerate(messages) if isinstance(message, AssistantMessage)]
+    if not starts or starts[0] != 0:
+        starts.insert(0, 0)
+    return [
+        (start, starts[k + 1] if k + 1 < len(starts) else len(messages)) for k, start in enumerate(starts)
+    ]
+
+
+def exchange(group: Sequence[Message], target: Target, model: ModelInfo, ids: CallIds) -> Exchange:
+    """One exchange, mended: never raises, whatever the history holds."""
+    answer = group[0] if group and isinstance(group[0], AssistantMessage) else None
+    results = [message for message in group if isinstance(message, ToolResult)]
+    said = tuple(
+        blocks
+        for message in group
+        if isinstance(message, UserMessage | Notice)
+        for blocks in (_said(message, model),)
+        if blocks
+    )
+    if answer is None:
+        return Exchange(None, False, (), said)
+    own = target.owns(answer)
+    answered = {result.call_id: result for result in reversed(results)}
+    cut = answer.stop in ("error", "cancelled")
+    blocks: list[AssistantBlock] = []
+    kept: list[ToolResult] = []
+    for block in answer.content:
+        if isinstance(block, ToolCall):
+            result = answered.pop(block.id, None)
+            if result is None and cut:
+                continue  # a call of a cut answer that never ran: both halves go
+            wire_id = ids.wire(block.id)
+            blocks.append(_call(block, wire_id))
+            kept.append(_result(result, wire_id, block.name, model))
+        elif own or (isinstance(block, Text) and block.text.strip()):
+            blocks.append(block)
+    if not any(_speaks(block) for block in blocks):
+        return Exchange(None, own, (), said)
+    assistant = msgspec.structs.replace(answer, content=tuple(blocks))
+    return Exchange(assistant, own, tuple(kept), said)
+
+
+def safe_name(name: str) -> str:
+    """A tool's name in the alphabet every provider takes; for calls of tools that were made up."""
+    return _UNSAFE.sub("_", name)[:64] or "unknown"
+
+
+def _speaks(block: AssistantBlock) -> bool:
+    """Whether a block alone makes a message worth sending; thinking alone does not."""
+    if isinstance(block, Text):
+        return bool(block.text.strip())
+    return isinstance(block, ToolCall | Opaque)
+
+
+def _call(call: ToolCall, wire_id: str) -> ToolCall:
+    name = safe_name(call.name)
+    if wire_id == call.id and name == call.name:
+        return call
+    return msgspec.structs.replace(call, id=wire_id, name=name)
+
+
+def _result(result: ToolResult | None, wire_id: str, name: str, model: ModelInfo) -> ToolResult:
+    if result is None:
+        return ToolResult(wire_id, safe_name(name), (Text(NO_RESULT),), True, "interrupted")
+    content: list[ResultBlock] = list(_seen(result.content, model))
+    if not content:
+        content = [Text(NO_OUTPUT)]
+    return ToolResult(wire_id, safe_name(name), tuple(content), result.is_error, result.code)
+
+
+def _said(message: UserMessage | Notice, model: ModelInfo) -> tuple[Text | Image, ...]:
+    if isinstance(message, Notice):
+        return (Text(NOTICE + message.text),) if message.text.strip() else ()
+    return tuple(_seen(message.content, model))
+
+
+def _seen(blocks: Sequence[Text | Image], model: ModelInfo) -> list[Text | Image]:
+    """What of `blocks` this model can be shown."""
+    shown: list[Text | Image] = []
+    for block in blocks:
+        if isinstance(block, Image):
+            shown.append(block if model.images else Text(IMAGE_LEFT_OUT))
+        elif block.text.strip():
+            shown.append(block)
+    return shown
+
+
+def _digest(text: str) -> str:
+    import hashlib
+
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+Encode = Callable[[Exchange, bool], list[bytes]]
+"""An exchange as JSON fragments of the dialect's message array; the flag says that it is the last one."""
+
+
+class HistoryEncoder:
+    """The message array of a growing conversation: what was encoded once is kept and appended to."""
+
+    def __init__(self, encode: Encode, longest_id: int = 64) -> None:
+        self._encode = encode
+        self._longest_id = longest_id
+        self._key: tuple[Target, ModelInfo] | None = None
+        self._seen: list[Message] = []
+        self._fragments: list[bytes] = []
+        self._ids = CallIds(longest_id)
+
+    def encode(self, messages: Sequence[Message], target: Target, model: ModelInfo) -> bytes:
+        """The items of the array, comma-separated, without brackets."""
+        done = len(self._seen)
+        if self._key != (target, model) or list(messages[:done]) != self._seen:
+            self._key = (target, model)
+            self._seen = []
+            self._fragments = []
+            self._ids = CallIds(self._longest_id)
+            done = 0
+        rest = messages[done:]
+        bounds = split(rest)
+        for start, end in bounds[:-1]:
+            self._fragments += self._encode(exchange(rest[start:end], target, model, self._ids), False)
+            self._ids.commit()
+            self._seen += rest[start:end]
+        start, end = bounds[-1]
+        tail = self._encode(exchange(rest[start:end], target, model, self._ids), True)
+        self._ids.rollback()
+        return b",".join((*self._fragments, *tail))
+
+
+def texts(blocks: Sequence[object]) -> str:
+    """The words among `blocks`, one block a paragraph."""
+    return "\n".join(block.text for block in blocks if isinstance(block, Text))
+
+
+def images(blocks: Sequence[object]) -> list[Image]:
+    """The pictures among `blocks`."""
+    return [block for block in blocks if isinstance(block, Image)]
+
+
+def signed(block: AssistantBlock) -> bool:
+    """Whether a block may go back as it is: unsigned thinking may not."""
+    return not isinstance(block, Thinking) or bool(block.signature or block.redacted)

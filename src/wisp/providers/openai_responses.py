@@ -1,0 +1,195 @@
+"""OpenAI Responses: request builder; the decoder is `providers.openai_responses_stream`.
+
+Pure.  Asks the service to store nothing: what it said is kept item by item as it came and sent back
+unchanged to the same model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from wisp.messages.content import Image, Text, ToolCall
+from wisp.messages.message import ToolResult
+from wisp.providers.base import ModelRequest
+from wisp.providers.convert import Exchange, HistoryEncoder, images, texts
+from wisp.providers.openai_responses_stream import ResponsesDecoder
+from wisp.providers.wire import Target, WireRequest, dump, raw_json
+
+API = "openai-responses"
+PATH = "/responses"
+
+
+class ResponsesBuilder:
+    """Builds the requests of one conversation."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._history = HistoryEncoder(_fragments)
+
+    def build(self, request: ModelRequest) -> WireRequest:
+        """The request as bytes; the history stands last, so that a longer one only appends."""
+        target = Target(API, self._provider, request.model.id)
+        history = self._history.encode(request.messages, target, request.model)
+        head = dump(_head(request))[:-1]
+        return WireRequest(PATH, head + b',"input":[' + history + b"]}")
+
+
+def _head(request: ModelRequest) -> dict[str, Any]:
+    model = request.model
+    head: dict[str, Any] = {"model": model.id, "stream": True, "store": False}
+    if model.compat.get("supports_include", model.reasoning):
+        head["include"] = ["reasoning.encrypted_content"]
+    system = "\n\n".join(block for block in request.system if block.strip())
+    if system:
+        head["instructions"] = system
+    if request.tools:
+        head["tools"] = [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                "strict": False,
+            }
+            for tool in request.tools
+        ]
+    if request.session_id:
+        head["prompt_cache_key"] = request.session_id[:64]
+    if request.effort:
+        head["reasoning"] = {"effort": request.effort, "summary": "auto"}
+    if request.max_output is not None:
+        head["max_output_tokens"] = max(request.max_output, 16)
+    if request.output_schema is not None:
+        head["text"] = {
+            "format": {
+                "type": "json_schema",
+                "name": "answer",
+                "schema": request.output_schema,
+                "strict": True,
+            }
+        }
+    head.update(model.compat.get("extra_body") or {})
+    return head
+
+
+class _ItemHead(msgspec.Struct):
+    type: str = ""
+    role: str = ""
+    encrypted_content: str | None = None
+
+
+_ITEM_HEAD = msgspec.json.Decoder(_ItemHead)
+
+
+def _fragments(exchange: Exchange, last: bool) -> list[bytes]:
+    made: list[bytes] = []
+    if exchange.assistant is not None:
+        made = _native_items(exchange) or _portable_items(exchange)
+    made += [dump(_result(result)) for result in exchange.results]
+    for blocks in exchange.said:
+        made.append(dump({"role": "user", "content": _content(blocks)}))
+    return made
+
+
+def _native_items(exchange: Exchange) -> list[bytes]:
+    """The model's own items as they came; a call whose arguments were refused, or that had to get
+    another id, is spelled anew."""
+    answer = exchange.assistant
+    assert answer is not None
+    native = answer.native
+    if not exchange.own or native is None or not native.items or answer.stop in ("error", "cancelled"):
+        return []
+    calls = list(answer.calls)
+    made: list[tuple[str, bytes]] = []
+    for text in native.items:
+        raw = raw_json(text)
+        if raw is None:
+            return []
+        try:
+            head = _ITEM_HEAD.decode(raw)
+        except msgspec.DecodeError:
+            return []
+        if head.type == "reasoning" and not head.encrypted_content:
+            continue  # lives in the service's store only, where nothing of ours is kept
+        item = bytes(raw)
+        if head.type == "function_call":
+            if not calls:
+                return []
+            call = calls.pop(0)
+            item = item if _same_call(item, call) else dump(_call(call))
+        made.append((head.type, item))
+    if calls:
+        return []
+    while made and made[-1][0] == "reasoning":
+        made.pop()
+    return [item for _, item in made]
+
+
+class _CallItem(msgspec.Struct):
+    call_id: str = ""
+    name: str = ""
+
+
+_CALL_ITEM = msgspec.json.Decoder(_CallItem)
+
+
+def _same_call(item: bytes, call: ToolCall) -> bool:
+    try:
+        said = _CALL_ITEM.decode(item)
+    except msgspec.DecodeError:
+        return False
+    return not call.fault and said.call_id == call.id and said.name == call.name
+
+
+def _portable_items(exchange: Exchange) -> list[bytes]:
+    assert exchange.assistant is not None
+    made = []
+    for block in exchange.assistant.content:
+        if isinstance(block, Text) and block.text.strip():
+            content = [{"type": "output_text", "text": block.text, "annotations": []}]
+            made.append(dump({"type": "message", "role": "assistant", "content": content}))
+        elif isinstance(block, ToolCall):
+            made.append(dump(_call(block)))
+    return made
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+
+
+def _result(result: ToolResult) -> dict[str, Any]:
+    output: Any = texts(result.content)
+    if images(result.content):
+        output = _content(result.content)
+    return {"type": "function_call_output", "call_id": result.call_id, "output": output}
+
+
+def _content(blocks: Sequence[Text | Image]) -> list[dict[str, Any]]:
+    return [
+        {"type": "input_text", "text": block.text}
+        if isinstance(block, Text)
+        else {
+            "type": "input_image",
+            "image_url": f"data:{block.media_type};base64,{block.data}",
+            "detail": "auto",
+        }
+        for block in blocks
+    ]
+
+
+def builder(provider: str) -> ResponsesBuilder:
+    """A builder for one conversation."""
+    return ResponsesBuilder(provider)
+
+
+def decoder(target: Target, mint: Callable[[], str]) -> ResponsesDecoder:
+    """A decoder for one response."""
+    return ResponsesDecoder(target, mint)
+
+
+def auth_headers(key: str) -> tuple[tuple[str, str], ...]:
+    """OpenAI's way of carrying the key."""
+    return (("authorization", f"Bearer {key}"),) if key else ()

@@ -1,0 +1,255 @@
+"""What the dialects share: the shape of a request and of a decoder, JSON that always encodes, open parts.
+
+Pure values and functions.  Knows no dialect and no network.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from wisp.messages.codec import arguments_or_fault, ascii_json, clean
+from wisp.messages.content import AssistantBlock, Text, ToolCall
+from wisp.messages.message import AssistantMessage, Native, StopReason
+from wisp.messages.usage import Usage
+from wisp.providers.assemble import with_unique_calls
+from wisp.providers.base import ModelRequest
+from wisp.providers.errors import WireError
+from wisp.providers.events import PartEnded, PartKind, PartStarted, ProviderEvent
+
+T = TypeVar("T")
+
+
+class WireRequest(msgspec.Struct, frozen=True):
+    """One HTTP request without its host and credentials."""
+
+    path: str
+    """Appended to the endpoint's base URL; begins with a slash."""
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Who will read a request: decides what of a history may be shown unchanged."""
+
+    api: str
+    provider: str
+    model: str
+
+    def owns(self, message: AssistantMessage) -> bool:
+        """Whether `message` was made by this very model behind this very provider."""
+        native = message.native
+        return (
+            native is not None
+            and native.api == self.api
+            and native.provider == self.provider
+            and native.model == self.model
+        )
+
+    def native(self, items: tuple[str, ...] = (), response_id: str = "") -> Native:
+        """The record of what this target said."""
+        return Native(self.api, self.provider, self.model, items, response_id)
+
+
+class Builder(Protocol):
+    """Turns requests of one conversation into bytes; keeps what it encoded, so that the next costs only
+    what is new."""
+
+    def build(self, request: ModelRequest) -> WireRequest:
+        """The request as bytes; never raises for anything a history may hold."""
+        ...
+
+
+class Decoder(Protocol):
+    """Turns the SSE events of one response into provider events."""
+
+    complete: bool
+    """The answer has ended by the provider's own word; the end of the bytes is lawful from here on."""
+    finished: bool
+    """`Finished` was given out."""
+    ignored: int
+    """Events that were not understood and skipped."""
+
+    def feed(self, name: str, data: bytes) -> Sequence[ProviderEvent]:
+        """Take one SSE event.
+
+        Raises:
+            ProviderError: what the server reported, or a breach of the protocol.
+        """
+        ...
+
+    def end(self) -> Sequence[ProviderEvent]:
+        """The bytes are over.
+
+        Raises:
+            WireError: the answer was not complete.
+        """
+        ...
+
+
+class Dialect(Protocol):
+    """What one wire dialect's module offers."""
+
+    def builder(self, provider: str) -> Builder:
+        """A builder for one conversation with the provider of that name."""
+        ...
+
+    def decoder(self, target: Target, mint: Callable[[], str]) -> Decoder:
+        """A decoder for one response; `mint` makes ids for calls that came without one."""
+        ...
+
+    def auth_headers(self, key: str) -> tuple[tuple[str, str], ...]:
+        """The headers that carry the key; also those the dialect always wants."""
+        ...
+
+
+def dump(value: Any) -> bytes:
+    """`value` as compact JSON; lone surrogates become U+FFFD instead of an error."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(scrub(value))
+
+
+def scrub(value: Any) -> Any:
+    """`value` with every string clean, however deep."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {scrub(name): scrub(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [scrub(item) for item in value]
+    return value
+
+
+def raw_object(arguments: str) -> msgspec.Raw:
+    """A call's argument text as JSON in place; `{}` where a hostile history holds something else."""
+    text, _ = arguments_or_fault(arguments)
+    return msgspec.Raw(text.encode())
+
+
+def raw_json(text: str) -> msgspec.Raw | None:
+    """`text` as JSON in place; None where it is not JSON."""
+    try:
+        encoded = text.encode()
+        msgspec.json.decode(encoded)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+    return msgspec.Raw(encoded)
+
+
+def load(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    """Decode one event's data; half surrogates and invalid UTF-8 are mended, anything else is an error.
+
+    Raises:
+        msgspec.ValidationError: JSON, but not of the expected shape.
+        WireError: not JSON.
+    """
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        value = json.loads(data.decode("utf-8", "replace"))
+        return decoder.decode(ascii_json(scrub(value)))
+    except msgspec.ValidationError:
+        raise
+    except (ValueError, RecursionError):
+        excerpt = data[:80].decode("utf-8", "replace")
+        raise WireError(f"an event of the answer is not JSON: {excerpt!r}") from None
+
+
+class Parts:
+    """The parts of one answer while it is decoded: numbered in order of appearance, joined once."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, tuple[PartKind, list[str]]] = {}
+        self._blocks: dict[int, AssistantBlock] = {}
+        self._count = 0
+
+    def start(self, kind: PartKind, call_id: str = "", name: str = "") -> PartStarted:
+        """Open the next part."""
+        index = self._count
+        self._count += 1
+        self._open[index] = (kind, [])
+        return PartStarted(index, kind, call_id, name)
+
+    def texts(self, index: int) -> list[str]:
+        """The list that an open part's deltas are appended to."""
+        return self._open[index][1]
+
+    def joined(self, index: int) -> str:
+        """All deltas of an open part."""
+        return "".join(self._open[index][1])
+
+    def end(self, index: int, block: AssistantBlock) -> PartEnded:
+        """Close a part with its authoritative content."""
+        self._open.pop(index)
+        self._blocks[index] = block
+        return PartEnded(index, block)
+
+    @property
+    def open(self) -> list[int]:
+        """The parts that have not ended."""
+        return sorted(self._open)
+
+    def kept(self) -> list[int]:
+        """The parts that said something, in order; empty texts are nothing."""
+        return [
+            index
+            for index, block in sorted(self._blocks.items())
+            if not (isinstance(block, Text) and not block.text)
+        ]
+
+    def blocks(self) -> list[AssistantBlock]:
+        """What was said, in order."""
+        return [self._blocks[index] for index in self.kept()]
+
+
+def make_call(call_id: str, name: str, arguments: str | None) -> ToolCall:
+    """A complete call, its arguments strictly checked."""
+    text, fault = arguments_or_fault(arguments)
+    if not name:
+        fault = fault or "the call names no tool"
+        text = "{}"
+    return ToolCall(clean(call_id), clean(name), text, fault)
+
+
+def make_message(
+    blocks: list[AssistantBlock], stop: StopReason, usage: Usage | None, native: Native, error: str = ""
+) -> AssistantMessage:
+    """The whole message; duplicate call ids are faults of both."""
+    return AssistantMessage(with_unique_calls(blocks), stop=stop, usage=usage, native=native, error=error)
+
+
+def has_calls(blocks: list[AssistantBlock]) -> bool:
+    """Whether any block is a call."""
+    return any(isinstance(block, ToolCall) for block in blocks)
+
+
+def unknown_stop(reason: str, blocks: list[AssistantBlock]) -> tuple[StopReason, str]:
+    """An ending we do not know: plain words count, calls do not."""
+    if has_calls(blocks):
+        return (
+            "error",
+            f"the answer ended for an unknown reason ({clean(reason)[:60]!r}); its calls do not run",
+        )
+    return "stop", ""
+
+
+def figure(*values: Any) -> int | None:
+    """The first of `values` that is a count."""
+    for value in values:
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+    return None
+
+
+def word(value: Any) -> str:
+    """`value` where it is a text, clean; else nothing."""
+    return clean(value) if isinstance(value, str) else ""

@@ -1,0 +1,4 @@
+"""Shipped for tests: a real local model server, and cases every provider must pass.
+
+Imported by nothing in the product.
+"""
