@@ -35,6 +35,8 @@ class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
     """For paths: beneath a root the user granted."""
     exists: bool = True
     """For writes: the target is there already."""
+    protected: str = ""
+    """For paths: why this name deserves a question of its own (git's files, settings, secrets); empty if not."""
 
 
 Replay = Literal["safe", "never"]
