@@ -36,7 +36,7 @@ class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
     exists: bool = True
     """For writes: the target is there already."""
     protected: str = ""
-    """Why this target needs a person's yes even where effects run unasked; empty for ordinary ones."""
+    """For paths: why this name deserves a question of its own (git, settings, secrets); empty if not."""
 
 
 Replay = Literal["safe", "never"]

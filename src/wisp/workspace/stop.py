@@ -38,13 +38,22 @@ class StopToken:
         for callback in callbacks:
             callback()
 
-    def on_stop(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when stopped; at once if that has happened.  It must not block or raise."""
+    def on_stop(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback` when stopped; at once if that has happened.  It must not block or raise.
+
+        Returns a function that withdraws it; once that has returned, `callback` may still be running.
+        """
         with self._lock:
             if not self._event.is_set():
                 self._callbacks.append(callback)
-                return
+                return lambda: self._withdraw(callback)
         callback()
+        return lambda: None
+
+    def _withdraw(self, callback: Callable[[], None]) -> None:
+        with self._lock:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
 
     def check(self) -> None:
         """Raise `Stopped` if the work should end."""

@@ -1,0 +1,204 @@
+"""A small program that stands between the agent and one command, and leaves nothing of it behind.
+
+Run as a script, by `process.py` only; imports nothing of wisp.  Every descendant of the command, however
+detached, becomes its child (it is a subreaper).  It ends them when the command ends, when told to, and
+when the agent is gone.  Knows nothing of output.
+
+    guardian.py CONTROL STATUS CWD GRACE_MS LINGER_MS PROGRAM [ARGUMENT ...]
+
+CONTROL: reading anything, or its end, means stop.  STATUS: takes lines `exit CODE`, `fail ERRNO`,
+`left NAME`, `stuck COUNT`, `done`, and ends when all is over.  The four numbers before PROGRAM are descriptors
+and milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+
+_SUBREAPER = 36
+_GIVE_UP = 4.0
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command and wait until nothing of it is left."""
+    control, status, cwd, grace, linger = (int(word) for word in arguments[:5])
+    program = arguments[5:]
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN)
+    _become_subreaper()
+    ended, wake = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(ended, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    for fd in (control, status, cwd):
+        os.set_inheritable(fd, False)
+    pid = os.fork()
+    if pid == 0:
+        _become(program, cwd, status)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nowhere, fd)
+    os.close(cwd)
+    Guardian(pid, control, status, ended, grace / 1000, linger / 1000).watch()
+    return 0
+
+
+class Guardian:
+    """Waits for one command and ends its descendants."""
+
+    def __init__(self, pid: int, control: int, status: int, ended: int, grace: float, linger: float) -> None:
+        self._pid, self._control, self._status, self._ended = pid, control, status, ended
+        self._grace, self._linger = grace, linger
+        self._running = True
+        self._told = False
+
+    def watch(self) -> None:
+        """Return when nothing is left."""
+        while self._running and not self._told:
+            self._wait(None)
+        if not self._told:
+            self._settle(self._linger)
+            for name in self._names(descendants(os.getpid()))[:8]:
+                self._say(f"left {name}")
+        if not self._settle(0):
+            signal_all(self._everyone(), signal.SIGTERM)
+            signal_all(self._everyone(), signal.SIGCONT)
+            self._settle(self._grace)
+        if self._kill():
+            self._say("done")
+
+    def _settle(self, seconds: float) -> bool:
+        """Wait up to `seconds` until no descendant is left; whether that is so."""
+        end = time.monotonic() + seconds
+        while self._reap():
+            rest = end - time.monotonic()
+            if rest <= 0:
+                return False
+            self._wait(rest, told=False)
+        return True
+
+    def _kill(self) -> bool:
+        """End everyone; stopped first, so that nothing multiplies meanwhile.  Whether none is left."""
+        end = time.monotonic() + _GIVE_UP
+        while self._reap():
+            held: set[int] = set()
+            for _ in range(8):
+                fresh = set(self._everyone()) - held
+                if not fresh:
+                    break
+                signal_all(list(fresh), signal.SIGSTOP)
+                held |= fresh
+            signal_all(list(held), signal.SIGKILL)
+            if time.monotonic() > end:
+                self._say(f"stuck {len(self._everyone())}")
+                return False
+            self._wait(0.02, told=False)
+        return True
+
+    def _everyone(self) -> list[int]:
+        return descendants(os.getpid())
+
+    def _wait(self, seconds: float | None, *, told: bool = True) -> None:
+        watched = [self._ended] + ([self._control] if told else [])
+        ready, _, _ = select.select(watched, [], [], seconds)
+        if self._control in ready:
+            self._told = True
+        if self._ended in ready:
+            os.read(self._ended, 65536)
+        self._reap()
+
+    def _reap(self) -> bool:
+        """Collect what ended; whether anything is left to wait for."""
+        while True:
+            try:
+                pid, code = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self._pid and self._running:
+                self._running = False
+                self._say(f"exit {os.waitstatus_to_exitcode(code)}")
+
+    def _names(self, pids: list[int]) -> list[str]:
+        found = []
+        for pid in pids:
+            try:
+                with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+                    found.append(file.read().strip())
+            except OSError:
+                continue  # ended meanwhile
+        return found
+
+    def _say(self, line: str) -> None:
+        try:
+            os.write(self._status, line.encode("utf-8", "replace") + b"\n")
+        except OSError:
+            pass  # the agent is gone; the work here goes on
+
+
+def descendants(top: int) -> list[int]:
+    """Pids of all processes below `top`, zombies left out."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    words = file.read().rpartition(b")")[2].split()
+            except OSError:
+                continue
+            if words[0] not in (b"Z", b"X"):
+                children.setdefault(int(words[1]), []).append(int(name))
+            else:
+                children.setdefault(int(words[1]), [])
+    found: list[int] = []
+    todo = [top]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+def signal_all(pids: list[int], number: int) -> None:
+    """Send a signal to each; those that ended meanwhile or belong to others are passed over."""
+    for pid in pids:
+        if pid > 1:
+            try:
+                os.kill(pid, number)
+            except OSError:
+                continue
+
+
+def _become_subreaper() -> None:
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def _become(program: list[str], cwd: int, status: int) -> None:
+    """In the forked child: own session, own folder, ordinary signals, then the program itself."""
+    try:
+        os.setsid()
+        os.fchdir(cwd)
+        for number in range(1, signal.NSIG):
+            if number not in (signal.SIGKILL, signal.SIGSTOP):
+                try:
+                    signal.signal(number, signal.SIG_DFL)
+                except (OSError, ValueError):
+                    continue  # numbers the C library keeps for itself
+        signal.set_wakeup_fd(-1)
+        os.execvp(program[0], program)
+    except OSError as exc:
+        os.write(status, f"fail {exc.errno}\n".encode())
+    finally:
+        os._exit(127)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

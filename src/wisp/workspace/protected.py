@@ -1,0 +1,132 @@
+"""Names that deserve their own question: files that run code later, and files that hold secrets.
+
+Pure: looks at words, never at the disk.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Literal
+
+_GIT = "git's own files: a change there can run code later"
+_OURS = "the agent's own settings"
+_TASKS = "editor settings and tasks: they can run code when the folder is opened"
+_SHELL = "a file shells or environments run by themselves"
+_MCP = "a list of external tool servers that would be started"
+_HOOKS = "a hook that runs by itself"
+_SECRET = "a file that usually holds secrets"
+
+_WRITE_DIRECTORIES = {
+    ".git": _GIT,
+    ".hg": _GIT,
+    ".svn": _GIT,
+    ".wisp": _OURS,
+    ".claude": _OURS,
+    ".codex": _OURS,
+    ".cursor": _OURS,
+    ".gemini": _OURS,
+    ".vscode": _TASKS,
+    ".idea": _TASKS,
+    ".zed": _TASKS,
+    ".devcontainer": _TASKS,
+    ".husky": _HOOKS,
+    ".githooks": _HOOKS,
+    ".ssh": _SECRET,
+    ".gnupg": _SECRET,
+    ".aws": _SECRET,
+    ".direnv": _SHELL,
+}
+_WRITE_NAMES = {
+    ".gitmodules": _GIT,
+    ".gitconfig": _GIT,
+    ".gitattributes": _GIT,
+    ".mcp.json": _MCP,
+    "mcp.json": _MCP,
+    ".envrc": _SHELL,
+    ".bashrc": _SHELL,
+    ".bash_profile": _SHELL,
+    ".bash_login": _SHELL,
+    ".bash_logout": _SHELL,
+    ".bash_aliases": _SHELL,
+    ".profile": _SHELL,
+    ".zshrc": _SHELL,
+    ".zshenv": _SHELL,
+    ".zprofile": _SHELL,
+    ".zlogin": _SHELL,
+    ".inputrc": _SHELL,
+    ".npmrc": _SHELL,
+    ".yarnrc": _SHELL,
+    ".yarnrc.yml": _SHELL,
+    ".pnpmfile.cjs": _SHELL,
+    ".pypirc": _SECRET,
+    "sitecustomize.py": _SHELL,
+    "usercustomize.py": _SHELL,
+    "conftest.py": "tests run it by themselves",
+    "makefile": "a build file that runs commands",
+    ".pre-commit-config.yaml": _HOOKS,
+    ".lefthook.yml": _HOOKS,
+    "lefthook.yml": _HOOKS,
+    ".ripgreprc": _SHELL,
+}
+_MARKED_ONLY = {"conftest.py", "makefile"}
+"""Ordinary project files that later run: worth a mark, not a question of their own."""
+_READ_DIRECTORIES = {".ssh": _SECRET, ".gnupg": _SECRET, ".aws": _SECRET, ".azure": _SECRET, ".kube": _SECRET}
+_READ_NAMES = {
+    ".netrc", "_netrc", ".pgpass", ".git-credentials", ".pypirc", ".npmrc", ".htpasswd", "credentials.json",
+    "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".dockercfg", "secrets.json", "secrets.yaml", "secrets.yml",
+}  # fmt: skip
+_READ_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".keystore", ".jks", ".kdbx")
+_ENV_SAMPLES = (".example", ".sample", ".template", ".dist", ".defaults")
+_IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+)
+
+
+def why_protected(path: str, kind: Literal["read", "write"] = "write") -> str:
+    """Why touching `path` deserves a question of its own; empty when it does not.
+
+    Names are compared the way the most forgiving file systems do: without case, ignorable characters,
+    trailing dots and spaces, and stream suffixes.
+    """
+    names = [folded(part) for part in path.replace("\\", "/").split("/") if part]
+    if not names:
+        return ""
+    last = names[-1]
+    if _is_secret(last) or any(name in _READ_DIRECTORIES for name in names):
+        return _SECRET
+    if kind == "read":
+        return _GIT_CREDENTIALS if names[-2:] == [".git", "config"] else ""
+    for name in names:
+        if name in _WRITE_DIRECTORIES:
+            return _WRITE_DIRECTORIES[name]
+    return "" if last in _MARKED_ONLY else _WRITE_NAMES.get(last, "")
+
+
+_GIT_CREDENTIALS = "git's configuration: it may hold credentials"
+
+
+def runs_later(path: str) -> str:
+    """Why an ordinary project file is worth a mark beside its diff (it runs later); empty if not."""
+    return _WRITE_NAMES.get(folded(path.rsplit("/", 1)[-1]), "")
+
+
+def is_protected(path: str, kind: Literal["read", "write"] = "write") -> bool:
+    """Whether `why_protected` has a reason."""
+    return bool(why_protected(path, kind))
+
+
+def folded(name: str) -> str:
+    """`name` as the most forgiving file system would compare it."""
+    name = unicodedata.normalize("NFKC", _IGNORABLE.sub("", name))
+    name = name.split(":", 1)[0] if not name.startswith(":") else name
+    name = name.rstrip(" .") or name
+    if re.fullmatch(r"git~\d", name, re.IGNORECASE):
+        return ".git"
+    return name.casefold()
+
+
+def _is_secret(name: str) -> bool:
+    if name == ".env" or name.startswith(".env."):
+        return not name.endswith(_ENV_SAMPLES)
+    return name in _READ_NAMES or name.endswith(_READ_ENDINGS)

@@ -1,0 +1,342 @@
+"""Searching contents and names beneath a root: by ripgrep where it is, with the same answers without it.
+
+Files that usually hold secrets are left out unless they are named themselves.  Knows nothing of models.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from wisp.workspace import ripgrep
+from wisp.workspace.errors import Refused
+from wisp.workspace.ignore import BadGlob, Override, compile_path_glob, names_hidden
+from wisp.workspace.matcher import Matcher
+from wisp.workspace.process import run
+from wisp.workspace.protected import why_protected
+from wisp.workspace.root import Place, Workspace
+from wisp.workspace.stop import StopToken
+from wisp.workspace.walk import Found, walk
+
+SECONDS = 20.0
+"""Longest a search may take; what was found by then is the answer, and said to be partial."""
+MAX_LISTED = 500_000
+_MAX_FILE = 64 << 20
+
+
+class Query(NamedTuple):
+    """What to look for in contents."""
+
+    pattern: str
+    glob: str = ""
+    ignore_case: bool = False
+    literal: bool = False
+    context: int = 0
+    most: int = 100
+    width: int = 500
+
+
+class Hit(NamedTuple):
+    """A line that matches, or a line of context beside one."""
+
+    path: str
+    """Relative to the searched directory; the file's name when a file was searched."""
+    line: int
+    text: str
+    is_match: bool
+
+
+class Answer(NamedTuple):
+    """What a search of contents found."""
+
+    hits: list[Hit]
+    more: bool
+    """The limit was reached; there are or may be more."""
+    partial: bool
+    """The time was up."""
+
+
+class Listing(NamedTuple):
+    """What a search of names found, newest first."""
+
+    paths: list[str]
+    total: int
+    partial: bool
+
+
+class Searcher:
+    """Searches one workspace.
+
+    Args:
+        search_path: the PATH in which ripgrep is looked for.
+        engine: `auto`, or `python` to do without ripgrep, or the path of an `rg`.
+        now: a clock that only goes forward, in seconds.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        search_path: str,
+        now: Callable[[], float],
+        *,
+        engine: str = "auto",
+        seconds: float = SECONDS,
+    ) -> None:
+        self._workspace, self._now, self._engine, self._seconds = workspace, now, engine, seconds
+        self._search_path = search_path
+
+    @property
+    def rg(self) -> str | None:
+        """The ripgrep in use; found at the first search."""
+        if self._engine == "auto":
+            roots = tuple(root.path for root in self._workspace.roots)
+            self._engine = ripgrep.find_ripgrep(self._search_path, roots) or "python"
+        return None if self._engine == "python" else self._engine
+
+    def grep(self, place: Place, query: Query, stop: StopToken) -> Answer:
+        """Lines that match below `place`, in path order.
+
+        Raises:
+            Refused: the pattern or glob cannot be understood, or the place cannot be opened.
+        """
+        if "\n" in query.pattern or "\\n" in query.pattern.replace("\\\\", "") and not query.literal:
+            raise Refused("invalid_pattern", "a pattern cannot span lines; search for a part of one line")
+        fd, path, name = self._open(place)
+        collector = _Collector(query, explicit=bool(name))
+        try:
+            if self.rg:
+                self._grep_rg(self.rg, fd, name, query, collector, stop)
+            else:
+                self._grep_python(fd, path, name, query, collector, stop)
+        finally:
+            os.close(fd)
+        return Answer(collector.hits, collector.more, collector.partial)
+
+    def find(self, place: Place, pattern: str, most: int, stop: StopToken) -> Listing:
+        """Files below `place` whose path fits a glob, newest first, at most `most`.
+
+        Raises:
+            Refused: the glob cannot be understood, or the place is not a directory.
+        """
+        wanted = _glob(pattern)
+        hidden = names_hidden(pattern)
+        fd, path = self._workspace.open_directory(place)
+        try:
+            names, partial = self._names(fd, path, hidden, stop)
+            dated = [(*_age(fd, name), name) for name in names if wanted.match(name)]
+        finally:
+            os.close(fd)
+        there = sorted((age, name) for age, exists, name in dated if exists)
+        return Listing([os.fsdecode(name) for _, name in there[:most]], len(there), partial)
+
+    def _open(self, place: Place) -> tuple[int, str, str]:
+        """A directory's handle and real path, or those of a file's directory and the file's name."""
+        found = self._workspace.status(place)
+        if stat.S_ISDIR(found.st_mode):
+            return *self._workspace.open_directory(place), ""
+        if not stat.S_ISREG(found.st_mode):
+            raise Refused("not_regular", f"{place.path} is not a regular file")
+        real = self._workspace.place(self._workspace.real(place))
+        fd, path = self._workspace.open_directory(Place(real.root, "/".join(real.parts[:-1])))
+        return fd, path, real.parts[-1]
+
+    def _names(self, fd: int, path: str, hidden: bool, stop: StopToken) -> tuple[list[bytes], bool]:
+        if not self.rg:
+            return self._names_python(fd, path, hidden, stop)
+        pieces: list[bytes] = []
+        troubles: list[bytes] = []
+        count = 0
+
+        def take(data: bytes) -> bool:
+            nonlocal count
+            pieces.append(data)
+            count += data.count(b"\0")
+            return count < MAX_LISTED
+
+        ending = self._run(ripgrep.files_arguments(self.rg, hidden=hidden), fd, stop, take, troubles.append)
+        names = b"".join(pieces).split(b"\0")[:-1]
+        return [name.removeprefix(b"./") for name in names], ending != "exited"
+
+    def _names_python(self, fd: int, path: str, hidden: bool, stop: StopToken) -> tuple[list[bytes], bool]:
+        names: list[bytes] = []
+        try:
+            for found in self._walk(fd, path, [], hidden, stop):
+                names.append(found.relative)
+                if len(names) >= MAX_LISTED:
+                    return names, True
+        except TimeoutError:
+            return names, True
+        return names, False
+
+    def _run(
+        self,
+        argv: list[str],
+        fd: int,
+        stop: StopToken,
+        take: Callable[[bytes], object],
+        trouble: Callable[[bytes], object],
+    ) -> str:
+        ending = run(
+            argv,
+            cwd=fd,
+            env=ripgrep.environment(self._search_path),
+            timeout=self._seconds,
+            stop=stop,
+            now=self._now,
+            output=take,
+            errors=trouble,
+            guarded=False,
+        )
+        stop.check()
+        return ending.how
+
+    def _grep_rg(
+        self, rg: str, fd: int, name: str, query: Query, collector: _Collector, stop: StopToken
+    ) -> None:
+        flags = [
+            *(["-i"] if query.ignore_case else []),
+            *(["-F"] if query.literal else []),
+            *(["-C", str(query.context)] if query.context else []),
+        ]
+        if query.glob:
+            _glob(query.glob)
+        argv = ripgrep.grep_arguments(
+            rg,
+            hidden=names_hidden(query.glob),
+            globs=[query.glob] if query.glob else [],
+            flags=flags,
+            pattern=query.pattern,
+            target="./" + name,
+        )
+        reader = ripgrep.Reader(collector.take, query.most + 1)
+        troubles: list[bytes] = []
+
+        def note(data: bytes) -> None:
+            if len(troubles) < 16:
+                troubles.append(data[:2000])
+
+        how = self._run(argv, fd, stop, reader.feed, note)
+        collector.partial = how == "timeout"
+        if how == "exited" and not reader.finished:
+            words = b"".join(troubles).decode("utf-8", "replace").strip()
+            raise Refused("invalid_pattern", f"the pattern cannot be searched for: {words}")
+
+    def _grep_python(
+        self, fd: int, path: str, name: str, query: Query, collector: _Collector, stop: StopToken
+    ) -> None:
+        matcher = Matcher(query.pattern, ignore_case=query.ignore_case, literal=query.literal)
+        raw = os.fsencode(name)
+        globs = [query.glob] if query.glob else []
+        if query.glob:
+            _glob(query.glob)
+        try:
+            files = (
+                iter([Found(raw, fd, raw)])
+                if name
+                else self._walk(fd, path, globs, names_hidden(query.glob), stop)
+            )
+            for found in files:
+                stop.check()
+                lines = matcher.lines(_read(found), found.relative, query.context, query.most + 1)
+                if lines and not collector.take(lines):
+                    return
+        except TimeoutError:
+            collector.partial = True
+
+    def _walk(
+        self, fd: int, path: str, globs: list[str], hidden: bool, stop: StopToken
+    ) -> Iterator[Found]:
+        deadline = self._now() + self._seconds
+
+        def check() -> None:
+            stop.check()
+            if self._now() > deadline:
+                raise TimeoutError
+
+        override = Override([*globs, *(["!.git"] if hidden else [])])
+        return walk(fd, path, override=override, hidden=hidden, check=check)
+
+
+class _Collector:
+    """Keeps hits up to the limit."""
+
+    def __init__(self, query: Query, *, explicit: bool) -> None:
+        self.hits: list[Hit] = []
+        self.more = False
+        self.partial = False
+        self._query, self._explicit = query, explicit
+        self._count = 0
+
+    def take(self, lines: list[ripgrep.Line]) -> bool:
+        """Keep the lines of one file; False when the limit is reached."""
+        path = os.fsdecode(lines[0].path.removeprefix(b"./"))
+        if not self._explicit and why_protected(path, "read"):
+            return True
+        for line in lines:
+            if line.start >= 0:
+                if self._count >= self._query.most:
+                    self.more = True
+                    return False
+                self._count += 1
+            self.hits.append(Hit(path, line.number, _shorten(line, self._query.width), line.start >= 0))
+        return True
+
+
+def _shorten(line: ripgrep.Line, width: int) -> str:
+    """The line, or as much of it around the match as fits, saying how much is missing."""
+    data = line.data.rstrip(b"\r\n")
+    if not line.number:
+        return "(the line is too long to be shown)"
+    if len(data) <= width:
+        return data.decode("utf-8", "replace")
+    text = data.decode("utf-8", "replace")
+    if len(text) <= width:
+        return text
+    start = len(data[: max(line.start, 0)].decode("utf-8", "replace"))
+    end = start + len(data[max(line.start, 0) : line.end].decode("utf-8", "replace"))
+    room = max(0, width - (end - start))
+    left = max(0, min(start - room // 2, len(text) - width))
+    piece = text[left : left + width]
+    before = f"[{left} more chars]..." if left else ""
+    rest = len(text) - left - len(piece)
+    return before + piece + (f"...[+{rest} more chars]" if rest else "")
+
+
+def _read(found: Found) -> bytes:
+    """A file met on a walk; nothing when it is not for us, not a file any more, or too big."""
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(found.name, flags, dir_fd=found.folder)
+    except OSError:
+        return b""
+    try:
+        about = os.fstat(fd)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _MAX_FILE:
+            return b""
+        pieces = []
+        while piece := os.read(fd, 1 << 20):
+            pieces.append(piece)
+        return b"".join(pieces)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+def _age(fd: int, name: bytes) -> tuple[int, bool]:
+    try:
+        return -os.stat(name, dir_fd=fd, follow_symlinks=False).st_mtime_ns, True
+    except OSError:
+        return 0, False
+
+
+def _glob(glob: str) -> re.Pattern[bytes]:
+    try:
+        return compile_path_glob(glob.removeprefix("!"))
+    except BadGlob as exc:
+        raise Refused("invalid_pattern", f"the glob {glob!r} cannot be understood: {exc}") from None
+
+

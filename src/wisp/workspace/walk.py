@@ -1,0 +1,225 @@
+"""Walking a directory tree by handles: ignore files obeyed, links not followed, in a fixed order.
+
+The same files in the same order as `rg --files --sort path`.  Knows nothing of what files hold.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from wisp.workspace.ignore import Override, Rules, parse
+
+_MAX_IGNORE_FILE = 1 << 20
+_MAX_DEPTH = 256
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+
+class Found(NamedTuple):
+    """A regular file met on the way."""
+
+    relative: bytes
+    """From the top of the walk."""
+    folder: int
+    """Handle of its directory, good until the next step."""
+    name: bytes
+
+
+class _Level(NamedTuple):
+    """What one directory says about everything beneath it, strongest first."""
+
+    path: bytes
+    """Absolute, without a slash at the end."""
+    custom: Rules | None
+    plain: Rules | None
+    git: Rules | None
+    exclude: Rules | None
+    has_git: bool
+
+
+class _Open(NamedTuple):
+    fd: int
+    relative: bytes
+    names: Iterator[tuple[bytes, bool, bool]]
+
+
+def walk(
+    fd: int,
+    path: str,
+    *,
+    override: Override | None = None,
+    hidden: bool = False,
+    check: Callable[[], object] = lambda: None,
+) -> Iterator[Found]:
+    """Every regular file below an open directory that is not ignored, names in byte order.
+
+    Args:
+        fd: the directory; stays open.
+        path: where it really is; ignore files above it count as well.
+        hidden: also names that begin with a dot.
+        check: called for each directory; raising ends the walk.
+    """
+    top = os.fsencode(path).rstrip(b"/")
+    levels = [*_above(top), _level(fd, top)]
+    base = len(levels)
+    stack = [_Open(os.dup(fd), b"", iter(_entries(fd)))]
+    try:
+        while stack:
+            here = stack[-1]
+            entry = next(here.names, None)
+            if entry is None:
+                os.close(stack.pop().fd)
+                del levels[base + len(stack) - 1 if stack else base :]
+                continue
+            name, is_directory, is_file = entry
+            relative = here.relative + b"/" + name if here.relative else name
+            if not (is_directory or is_file) or _skipped(levels, top, relative, is_directory, override, hidden):
+                continue
+            if is_file:
+                yield Found(relative, here.fd, name)
+            elif len(stack) < _MAX_DEPTH:
+                check()
+                below = _enter(here.fd, name)
+                if below >= 0:
+                    levels.append(_level(below, top + b"/" + relative))
+                    stack.append(_Open(below, relative, iter(_entries(below))))
+    finally:
+        for level in stack:
+            os.close(level.fd)
+
+
+def _enter(fd: int, name: bytes) -> int:
+    try:
+        return os.open(name, _DIRECTORY, dir_fd=fd)
+    except OSError:
+        return -1  # gone, or not for us: skipped, as ripgrep does
+
+
+def _entries(fd: int) -> list[tuple[bytes, bool, bool]]:
+    try:
+        with os.scandir(fd) as found:
+            names = [
+                (os.fsencode(e.name), e.is_dir(follow_symlinks=False), e.is_file(follow_symlinks=False))
+                for e in found
+            ]
+    except OSError:
+        return []
+    return sorted(names)
+
+
+def _skipped(
+    levels: list[_Level],
+    top: bytes,
+    relative: bytes,
+    is_directory: bool,
+    override: Override | None,
+    hidden: bool,
+) -> bool:
+    if override:
+        verdict = override.verdict(relative, is_directory)
+        if verdict:
+            return verdict > 0
+    verdict = _verdict(levels, top + b"/" + relative, is_directory)
+    if verdict:
+        return verdict > 0
+    return not hidden and relative.rpartition(b"/")[2].startswith(b".")
+
+
+def _verdict(levels: list[_Level], path: bytes, is_directory: bool) -> int:
+    """Nearest directory first for each kind of file; the kinds rank `.rgignore`, `.ignore`, git's two."""
+    custom = plain = git = exclude = 0
+    saw_git = False
+    for level in reversed(levels):
+        below = path[len(level.path) + 1 :]
+        if level.custom and not custom:
+            custom = level.custom.verdict(below, is_directory)
+        if level.plain and not plain:
+            plain = level.plain.verdict(below, is_directory)
+        if not saw_git:
+            if level.git and not git:
+                git = level.git.verdict(below, is_directory)
+            if level.exclude and not exclude:
+                exclude = level.exclude.verdict(below, is_directory)
+        saw_git = saw_git or level.has_git
+    return custom or plain or git or exclude
+
+
+def _above(top: bytes) -> list[_Level]:
+    """The levels of the directories above, outermost first."""
+    found: list[_Level] = []
+    path = os.path.dirname(top)
+    while True:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            fd = -1
+        if fd >= 0:
+            found.append(_level(fd, path.rstrip(b"/")))
+            os.close(fd)
+        if path in (b"/", b""):
+            return found[::-1]
+        path = os.path.dirname(path)
+
+
+def _level(fd: int, path: bytes) -> _Level:
+    git = _kind(fd, b".git")
+    exclude = None
+    if git and stat.S_ISDIR(git):
+        exclude = _rules(fd, b".git/info/exclude")
+    elif git:
+        exclude = _linked_exclude(fd)
+    return _Level(
+        path,
+        _rules(fd, b".rgignore"),
+        _rules(fd, b".ignore"),
+        _rules(fd, b".gitignore"),
+        exclude,
+        bool(git),
+    )
+
+
+def _kind(fd: int, name: bytes) -> int:
+    try:
+        return os.stat(name, dir_fd=fd).st_mode
+    except OSError:
+        return 0
+
+
+def _rules(fd: int, name: bytes) -> Rules | None:
+    data = _small_file(fd, name)
+    return parse(data) or None if data else None
+
+
+def _small_file(fd: int, name: bytes) -> bytes:
+    try:
+        file = os.open(name, _FILE, dir_fd=fd)
+    except OSError:
+        return b""
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return b""
+        pieces = []
+        room = _MAX_IGNORE_FILE
+        while room > 0 and (piece := os.read(file, room)):
+            pieces.append(piece)
+            room -= len(piece)
+        return b"".join(pieces)
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+
+
+def _linked_exclude(fd: int) -> Rules | None:
+    """The exclude file of a linked work tree, whose `.git` is a pointer."""
+    pointer = _small_file(fd, b".git")
+    if not pointer.startswith(b"gitdir: "):
+        return None
+    target = pointer[8:].strip()
+    common = _small_file(fd, os.path.join(target, b"commondir")).strip()
+    if not common:
+        return None
+    return _rules(fd, os.path.join(target, common, b"info/exclude"))
