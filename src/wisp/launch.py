@@ -79,8 +79,10 @@ def _dispatch(invocation: Invocation) -> int:
 
         return run_demo(open_demo, deny_edits=invocation.deny_edits)
     from wisp.frontends.cli.small import run_small
+    from wisp.host.client import OpenRequest
+    from wisp.host.small import HostLibrary
 
-    return run_small(invocation)
+    return run_small(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
 
 
 if __name__ == "__main__":

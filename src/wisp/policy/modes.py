@@ -26,8 +26,10 @@ class Decision(msgspec.Struct, frozen=True):
 def judge(effect: Effect, mode: Mode, *, sandboxed: bool) -> Decision:
     """What `mode` says of `effect`.  `sandboxed` says whether commands run in an operating-system box."""
     if effect.kind == "read":
-        if effect.inside or mode == "full":
+        if mode == "full" or (effect.inside and not effect.protected):
             return Decision("allow", "reading inside the workspace is always allowed")
+        if effect.protected:
+            return Decision("ask", f"{effect.target} is protected: {effect.protected}")
         return Decision("ask", f"{effect.target} is outside the workspace")
     if mode == "full":
         return Decision("allow", "full mode asks nothing")

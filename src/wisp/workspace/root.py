@@ -362,7 +362,9 @@ def _below(path: str, base: str) -> str | None:
 
 
 def _leads_out(place: Place, target: str) -> Refused:
-    return Refused("outside", f"{shown(place.path)} leads through a link outside the granted folders ({shown(target)})")
+    return Refused(
+        "outside", f"{shown(place.path)} leads through a link outside the granted folders ({shown(target)})"
+    )
 
 
 def _link_words(place: Place, name: str, target: str) -> str:

@@ -1,0 +1,148 @@
+"""The small commands around a run: sessions, models, trust, config, doctor.  Each prints and exits."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Protocol
+
+from wisp.frontends.cli.args import Invocation
+from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, USAGE
+from wisp.frontends.cli.print import write_json
+from wisp.frontends.cli.terminal import one_line, safe
+from wisp.host.client import OpenFailed
+from wisp.host.library import SessionContent, SessionInfo
+from wisp.messages.ids import iso
+from wisp.messages.message import AssistantMessage, ToolResult, UserMessage
+
+
+class Library(Protocol):
+    """What `host.small.HostLibrary` offers: everything the small commands need to know."""
+
+    def sessions(self) -> list[SessionInfo]: ...
+    def session(self, prefix: str) -> SessionContent: ...
+    def models(self) -> list[dict[str, Any]]: ...
+    def trust(self, verb: str, folder: str) -> str: ...
+    def config(self) -> list[dict[str, Any]]: ...
+    def doctor(self) -> list[dict[str, str]]: ...
+
+
+def run_small(invocation: Invocation, library: Library) -> int:
+    """Do the command; returns the exit code."""
+    try:
+        return _COMMANDS[invocation.command](invocation, library)
+    except OpenFailed as exc:
+        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
+        return exc.exit_code
+    except (LookupError, OSError) as exc:
+        said = exc.args[0] if isinstance(exc, LookupError) and exc.args else exc
+        print(f"wisp: {safe(str(said))}", file=sys.stderr)
+        return FAILED
+
+
+def _usage(text: str) -> int:
+    print(f"wisp: {text}", file=sys.stderr)
+    return USAGE
+
+
+def _sessions(invocation: Invocation, library: Library) -> int:
+    verb, *rest = invocation.words or ["list"]
+    if verb == "list" and not rest:
+        return _list(library.sessions(), as_json=invocation.json)
+    if verb == "show" and len(rest) == 1:
+        return _show(library.session(rest[0]), as_json=invocation.json)
+    return _usage("use 'wisp sessions list' or 'wisp sessions show ID'")
+
+
+def _list(infos: list[SessionInfo], *, as_json: bool) -> int:
+    for info in infos:
+        if as_json:
+            row = {"id": info.id, "cwd": info.cwd, "title": info.title, "path": info.path}
+            write_json({**row, "modified": iso(info.modified), "bytes": info.size})
+        else:
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(info.modified))
+            print(f"{info.id}  {when}  {one_line(info.title, 60) or '(empty)'}  {safe(info.cwd)}")
+    if not infos and not as_json:
+        print("no sessions yet")
+    return OK
+
+
+def _show(content: SessionContent, *, as_json: bool) -> int:
+    if as_json:
+        messages = [_as_json(message) for message in content.messages]
+        write_json(
+            {"id": content.session_id, "cwd": content.cwd, "notes": content.notes, "messages": messages}
+        )
+        return OK
+    for note in content.notes:
+        print(safe(f"[{note}]"))
+    for message in content.messages:
+        if isinstance(message, UserMessage):
+            print(safe(f"user: {message.text}"))
+        elif isinstance(message, AssistantMessage):
+            print(safe(f"wisp: {message.text}"))
+            for call in message.calls:
+                print(f"  call {safe(call.id)}: {safe(call.name)} {one_line(call.arguments)}")
+        elif isinstance(message, ToolResult):
+            mark = "failed" if message.is_error else "ok"
+            print(f"  result {safe(message.call_id)} ({mark}): {one_line(message.text)}")
+        else:
+            print(safe(f"note: {message.text}"))
+    return OK
+
+
+def _as_json(message: Any) -> Any:
+    import msgspec
+
+    return msgspec.to_builtins(message)
+
+
+def _models(invocation: Invocation, library: Library) -> int:
+    rows = library.models()
+    for row in rows:
+        if invocation.json:
+            write_json(row)
+        else:
+            window = f"{row['context_window']:,} tokens" if row["context_window"] else "window unknown"
+            print(safe(f"{row['provider']}/{row['model']}  {window}  {row['status']}"))
+    if not rows and not invocation.json:
+        print("no models are configured; set a key, or name a server with --base-url URL --model ID")
+    return OK
+
+
+def _trust(invocation: Invocation, library: Library) -> int:
+    verb, *rest = invocation.words or ["status"]
+    if verb not in ("status", "allow", "revoke", "forget"):
+        return _usage("use 'wisp trust status|allow|revoke|forget [DIR]'")
+    print(safe(library.trust(verb, rest[0] if rest else "")))
+    return OK
+
+
+def _config(invocation: Invocation, library: Library) -> int:
+    if (invocation.words or ["show"]) != ["show"]:
+        return _usage("use 'wisp config show'")
+    for row in library.config():
+        if invocation.json:
+            write_json(row)
+        else:
+            print(safe(f"{row['name']} = {row['value']!r}  ({row['origin']})"))
+    return OK
+
+
+def _doctor(invocation: Invocation, library: Library) -> int:
+    rows = library.doctor()
+    if invocation.json:
+        write_json({"findings": rows})
+    else:
+        for row in rows:
+            print(safe(f"{row['status']:8} {row['name']}: {row['detail']}"))
+    return CONFIGURATION if any(row["status"] == "problem" for row in rows) else OK
+
+
+_COMMANDS = {
+    "sessions": _sessions,
+    "models": _models,
+    "trust": _trust,
+    "config": _config,
+    "doctor": _doctor,
+}

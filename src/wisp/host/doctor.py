@@ -1,0 +1,81 @@
+"""What works here and what does not: facts for `wisp doctor`, never a secret among them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+
+import msgspec
+
+from wisp._version import __version__
+from wisp.host.build import Configured
+from wisp.host.models import services
+from wisp.host.paths import environment
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One fact."""
+
+    name: str
+    status: str
+    """`ok`, `missing`, `problem` or `info`."""
+    detail: str
+
+
+def examine(configured: Configured) -> list[Finding]:
+    """Everything worth knowing before asking somebody for help."""
+    env = environment()
+    found = [
+        Finding("wisp", "info", f"{__version__}, Python {sys.version.split()[0]}, {sys.platform}"),
+        *_settings(configured),
+        *_providers(configured, env),
+        *_programs(env),
+        Finding("sandbox", "missing", "none yet: commands run with your rights; every effect is asked"),
+        Finding("terminal", "info", f"TERM={env.get('TERM', '')!r} NO_COLOR={'NO_COLOR' in env}"),
+        _sessions(configured),
+        Finding("trust", "info", f"{configured.cwd}: {'trusted' if configured.trusted else 'not trusted'}"),
+    ]
+    return found
+
+
+def _settings(configured: Configured) -> list[Finding]:
+    path = configured.paths.settings_file
+    there = "read" if os.path.exists(path) else "no file"
+    found = [Finding("settings", "ok" if not configured.resolved.problems else "problem", f"{path}: {there}")]
+    found += [Finding("settings", "problem", str(problem)) for problem in configured.resolved.problems]
+    found += [
+        Finding("setting", "info", f"{name} from {origin}")
+        for name, origin in sorted(configured.resolved.origins.items())
+    ]
+    return found
+
+
+def _providers(configured: Configured, env: Mapping[str, str]) -> list[Finding]:
+    found = []
+    for service in services(configured.settings, env).values():
+        have = [name for name in service.key_variables if env.get(name)]
+        if service.configured or have:
+            key = f"key in {have[0]}" if have else "no key"
+            detail = f"{service.api} at {service.base_url or '(no base_url)'}, {key}"
+            usable = bool(service.base_url) and bool(have or service.local or not service.key_variables)
+            found.append(Finding(f"provider {service.name}", "ok" if usable else "problem", detail))
+    return found or [Finding("providers", "missing", "no key and no provider is configured")]
+
+
+def _programs(env: Mapping[str, str]) -> list[Finding]:
+    found = []
+    for name, why in (("rg", "searching"), ("git", "history"), ("bwrap", "a later sandbox")):
+        path = shutil.which(name, path=env.get("PATH", ""))
+        found.append(Finding(name, "ok" if path else "missing", path or f"not in PATH; used for {why}"))
+    return found
+
+
+def _sessions(configured: Configured) -> Finding:
+    base = configured.session_base
+    place = base
+    while not os.path.exists(place) and os.path.dirname(place) != place:
+        place = os.path.dirname(place)
+    writable = os.access(place, os.W_OK)
+    return Finding("sessions", "ok" if writable else "problem", base if writable else f"{base}: not writable")
