@@ -35,7 +35,8 @@ class Matcher:
         else:
             if _UNSUPPORTED.search(pattern):
                 raise Refused(
-                    "invalid_pattern", "look-around and backreferences are not supported; use a plainer pattern"
+                    "invalid_pattern",
+                    "look-around and backreferences are not supported; use a plainer pattern",
                 )
             for name, items in _POSIX.items():
                 pattern = pattern.replace(name, items)
@@ -62,7 +63,9 @@ class Matcher:
                 spans[number] = span
                 if len(spans) >= most:
                     break
-        return [Line(path, n + 1, rows[n], *spans.get(n, (-1, 0))) for n in _wanted(spans, context, len(rows))]
+        return [
+            Line(path, n + 1, rows[n], *spans.get(n, (-1, 0))) for n in _wanted(spans, context, len(rows))
+        ]
 
     def _span(self, row: bytes) -> tuple[int, int] | None:
         if self._needle:

@@ -43,7 +43,9 @@ def find_ripgrep(search_path: str, besides: tuple[str, ...] = ()) -> str | None:
     return None
 
 
-def grep_arguments(rg: str, *, hidden: bool, globs: list[str], flags: list[str], pattern: str, target: str) -> list[str]:
+def grep_arguments(
+    rg: str, *, hidden: bool, globs: list[str], flags: list[str], pattern: str, target: str
+) -> list[str]:
     """The command that searches; the pattern can never be taken for an option."""
     return [
         rg, *_BASE, "--json", "--sort", "path", "--crlf", "--max-filesize", "64M",

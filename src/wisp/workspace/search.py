@@ -102,7 +102,8 @@ class Searcher:
         Raises:
             Refused: the pattern or glob cannot be understood, or the place cannot be opened.
         """
-        if "\n" in query.pattern or "\\n" in query.pattern.replace("\\\\", "") and not query.literal:
+        escaped = not query.literal and "\\n" in query.pattern.replace("\\\\", "")
+        if "\n" in query.pattern or escaped:
             raise Refused("invalid_pattern", "a pattern cannot span lines; search for a part of one line")
         fd, path, name = self._open(place)
         collector = _Collector(query, explicit=bool(name))
@@ -246,9 +247,7 @@ class Searcher:
         except TimeoutError:
             collector.partial = True
 
-    def _walk(
-        self, fd: int, path: str, globs: list[str], hidden: bool, stop: StopToken
-    ) -> Iterator[Found]:
+    def _walk(self, fd: int, path: str, globs: list[str], hidden: bool, stop: StopToken) -> Iterator[Found]:
         deadline = self._now() + self._seconds
 
         def check() -> None:
@@ -338,5 +337,3 @@ def _glob(glob: str) -> re.Pattern[bytes]:
         return compile_path_glob(glob.removeprefix("!"))
     except BadGlob as exc:
         raise Refused("invalid_pattern", f"the glob {glob!r} cannot be understood: {exc}") from None
-
-

@@ -76,7 +76,9 @@ def walk(
                 continue
             name, is_directory, is_file = entry
             relative = here.relative + b"/" + name if here.relative else name
-            if not (is_directory or is_file) or _skipped(levels, top, relative, is_directory, override, hidden):
+            if not (is_directory or is_file) or _skipped(
+                levels, top, relative, is_directory, override, hidden
+            ):
                 continue
             if is_file:
                 yield Found(relative, here.fd, name)
