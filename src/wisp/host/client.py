@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 import msgspec
@@ -64,7 +64,7 @@ class HostClient(Protocol):
         """The state at this moment; events seen afterwards come after it."""
         ...
 
-    def events(self) -> AsyncIterator[Envelope]:
+    def events(self) -> AsyncGenerator[Envelope, None]:
         """Every event from now on; ends when the host closes.  Each call is a subscription of its own."""
         ...
 

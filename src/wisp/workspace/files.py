@@ -133,7 +133,7 @@ def check_target(folder: int, name: str, path: str) -> os.stat_result | None:
     if found.st_nlink > 1:
         raise Refused(
             "hard_linked",
-            f"{shown(path)} has {found.st_nlink} names (hard links) and writing it would change or split them; "
+            f"{shown(path)} has {found.st_nlink} names (hard links); writing would change or split them, "
             "copy it to a new name and move that into place first",
         )
     if not os.access(name, os.W_OK, dir_fd=folder, effective_ids=True):

@@ -7,8 +7,8 @@ when the agent is gone.  Knows nothing of output.
     guardian.py CONTROL STATUS CWD GRACE_MS LINGER_MS PROGRAM [ARGUMENT ...]
 
 CONTROL: reading anything, or its end, means stop.  STATUS: takes lines `exit CODE`, `fail ERRNO`,
-`left NAME`, `stuck COUNT`, `done`, and ends when all is over.  The four numbers before PROGRAM are descriptors
-and milliseconds.
+`left NAME`, `stuck COUNT`, `done`, and ends when all is over.  What stands before PROGRAM are
+descriptors and milliseconds.
 """
 
 from __future__ import annotations

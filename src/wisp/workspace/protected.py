@@ -15,7 +15,7 @@ _TASKS = "editor settings and tasks: they can run code when the folder is opened
 _SHELL = "a file shells or environments run by themselves"
 _MCP = "a list of external tool servers that would be started"
 _HOOKS = "a hook that runs by itself"
-_SECRET = "a file that usually holds secrets"
+_PRIVATE = "a file that usually holds secrets"
 
 _WRITE_DIRECTORIES = {
     ".git": _GIT,
@@ -32,9 +32,9 @@ _WRITE_DIRECTORIES = {
     ".devcontainer": _TASKS,
     ".husky": _HOOKS,
     ".githooks": _HOOKS,
-    ".ssh": _SECRET,
-    ".gnupg": _SECRET,
-    ".aws": _SECRET,
+    ".ssh": _PRIVATE,
+    ".gnupg": _PRIVATE,
+    ".aws": _PRIVATE,
     ".direnv": _SHELL,
 }
 _WRITE_NAMES = {
@@ -59,7 +59,7 @@ _WRITE_NAMES = {
     ".yarnrc": _SHELL,
     ".yarnrc.yml": _SHELL,
     ".pnpmfile.cjs": _SHELL,
-    ".pypirc": _SECRET,
+    ".pypirc": _PRIVATE,
     "sitecustomize.py": _SHELL,
     "usercustomize.py": _SHELL,
     "conftest.py": "tests run it by themselves",
@@ -71,7 +71,13 @@ _WRITE_NAMES = {
 }
 _MARKED_ONLY = {"conftest.py", "makefile"}
 """Ordinary project files that later run: worth a mark, not a question of their own."""
-_READ_DIRECTORIES = {".ssh": _SECRET, ".gnupg": _SECRET, ".aws": _SECRET, ".azure": _SECRET, ".kube": _SECRET}
+_READ_DIRECTORIES = {
+    ".ssh": _PRIVATE,
+    ".gnupg": _PRIVATE,
+    ".aws": _PRIVATE,
+    ".azure": _PRIVATE,
+    ".kube": _PRIVATE,
+}
 _READ_NAMES = {
     ".netrc", "_netrc", ".pgpass", ".git-credentials", ".pypirc", ".npmrc", ".htpasswd", "credentials.json",
     "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".dockercfg", "secrets.json", "secrets.yaml", "secrets.yml",
@@ -93,8 +99,8 @@ def why_protected(path: str, kind: Literal["read", "write"] = "write") -> str:
     if not names:
         return ""
     last = names[-1]
-    if _is_secret(last) or any(name in _READ_DIRECTORIES for name in names):
-        return _SECRET
+    if _is_private(last) or any(name in _READ_DIRECTORIES for name in names):
+        return _PRIVATE
     if kind == "read":
         return _GIT_CREDENTIALS if names[-2:] == [".git", "config"] else ""
     for name in names:
@@ -126,7 +132,7 @@ def folded(name: str) -> str:
     return name.casefold()
 
 
-def _is_secret(name: str) -> bool:
+def _is_private(name: str) -> bool:
     if name == ".env" or name.startswith(".env."):
         return not name.endswith(_ENV_SAMPLES)
     return name in _READ_NAMES or name.endswith(_READ_ENDINGS)

@@ -23,6 +23,7 @@ _MAX_NAME = 255
 _MAX_HOPS = 40
 _PATH_ONLY: int = getattr(os, "O_PATH", os.O_RDONLY)
 _DIRECTORY = _PATH_ONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_LOOK = _PATH_ONLY | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _UNREAL = ("/proc", "/dev", "/sys")
 _OPENAT2 = 437
@@ -176,7 +177,7 @@ class Workspace:
 
     def status(self, place: Place) -> os.stat_result:
         """What is there, following links as `open_file` would."""
-        fd = self.open(place, _PATH_ONLY | os.O_CLOEXEC | os.O_NONBLOCK, links=place.inside)
+        fd = self.open(place, _LOOK, links=place.inside)
         try:
             return os.fstat(fd)
         finally:
@@ -189,7 +190,7 @@ class Workspace:
             Refused: a link leads out, loops, or a directory may not be entered.
         """
         try:
-            fd = self.open(place, _PATH_ONLY | os.O_CLOEXEC | os.O_NONBLOCK, links=place.inside)
+            fd = self.open(place, _LOOK, links=place.inside)
         except Refused as exc:
             if exc.code == "not_found":
                 return place.path

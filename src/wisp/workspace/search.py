@@ -102,7 +102,8 @@ class Searcher:
         Raises:
             Refused: the pattern or glob cannot be understood, or the place cannot be opened.
         """
-        if "\n" in query.pattern or ("\\n" in query.pattern.replace("\\\\", "") and not query.literal):
+        escaped = not query.literal and "\\n" in query.pattern.replace("\\\\", "")
+        if "\n" in query.pattern or escaped:
             raise Refused("invalid_pattern", "a pattern cannot span lines; search for a part of one line")
         fd, path, name = self._open(place)
         collector = _Collector(query, explicit=bool(name))

@@ -1,0 +1,55 @@
+"""The default set of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wisp.messages.ids import Clock
+from wisp.tools.base import Tool
+from wisp.tools.edit import EditTool
+from wisp.tools.find import FindTool
+from wisp.tools.grep import GrepTool
+from wisp.tools.ledger import ReadLedger
+from wisp.tools.ls import LsTool
+from wisp.tools.read import ReadTool
+from wisp.tools.shell import ShellTool
+from wisp.tools.write import WriteTool
+from wisp.workspace.root import Workspace
+from wisp.workspace.search import Searcher
+from wisp.workspace.text import DEFAULT_FALLBACKS
+
+
+def default_tools(
+    workspace: Workspace,
+    *,
+    environment: Mapping[str, str],
+    clock: Clock,
+    spool_folder: str | None,
+    shell: str = "/bin/bash",
+    ledger: ReadLedger | None = None,
+    encodings: tuple[str, ...] = DEFAULT_FALLBACKS,
+    code_page: str = "",
+    search_engine: str = "auto",
+) -> tuple[Tool, ...]:
+    """`read write edit bash grep find ls` over one workspace.
+
+    Args:
+        environment: everything a command may see; its PATH is also where ripgrep is looked for.
+        spool_folder: private folder for whole command outputs.
+        ledger: what the model has seen; a fresh one when not given.
+        encodings: tried in order for files that are neither marked nor UTF-8.
+        code_page: tried for command output that is not UTF-8.
+        search_engine: `auto`, `python`, or the path of an `rg`.
+    """
+    ledger = ledger or ReadLedger()
+    path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
+    searcher = Searcher(workspace, path, clock.monotonic, engine=search_engine)
+    return (
+        ReadTool(workspace, ledger, encodings),
+        WriteTool(workspace, ledger),
+        EditTool(workspace, ledger, encodings),
+        ShellTool(workspace, environment, clock, spool_folder=spool_folder, shell=shell, code_page=code_page),
+        GrepTool(workspace, searcher),
+        FindTool(workspace, searcher),
+        LsTool(workspace),
+    )

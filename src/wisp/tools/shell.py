@@ -1,0 +1,191 @@
+"""Running one shell command to its end."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from wisp.messages.codec import clean
+from wisp.messages.content import Text
+from wisp.messages.ids import Clock
+from wisp.messages.tool import Effect, Replay, ToolFailure, ToolOutcome, ToolSpec
+from wisp.tools.base import Prepared, RunContext
+from wisp.tools.render import MAX_BYTES, MAX_LINES, plain_output, plural
+from wisp.tools.schema import decode, schema_of
+from wisp.tools.target import failures
+from wisp.workspace.process import Ending, quiet_environment, run
+from wisp.workspace.root import Workspace
+from wisp.workspace.spool import Spool
+from wisp.workspace.text import decode_output
+
+DEFAULT_SECONDS = 120.0
+MOST_SECONDS = 600.0
+_PROGRESS_BYTES = 8192
+_PROGRESS_SECONDS = 0.05
+
+
+class ShellArguments(msgspec.Struct, frozen=True):
+    """What `bash` takes."""
+
+    command: str
+    timeout: Annotated[float, msgspec.Meta(description="Seconds, at most 600")] = DEFAULT_SECONDS
+
+
+class ShellTool:
+    """Runs a command by a real shell in the working directory.
+
+    Args:
+        environment: all that a command may see; what keeps programs from waiting for a person is added.
+        spool_folder: a private folder for whole outputs; None keeps none.
+        code_page: tried where output is not UTF-8.
+    """
+
+    parallel_safe = False
+    replay: Replay = "never"
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        environment: Mapping[str, str],
+        clock: Clock,
+        *,
+        spool_folder: str | None,
+        shell: str = "/bin/bash",
+        code_page: str = "",
+    ) -> None:
+        self._workspace, self._clock, self._shell = workspace, clock, shell
+        self._environment = quiet_environment(environment) | {"PWD": workspace.cwd}
+        self._spool_folder, self._code_page = spool_folder, code_page
+        self.spec = ToolSpec(
+            "bash",
+            "Run a bash command in the working directory, without input. "
+            "The last 2000 lines or 50,000 bytes are shown, the whole output is kept in a file. "
+            "What it leaves running is stopped.",
+            schema_of(ShellArguments),
+        )
+
+    def prepare(self, arguments: dict[str, Any]) -> Prepared:
+        """Say what would be run."""
+        args = decode(ShellArguments, arguments, tool="bash")
+        if not args.command.strip():
+            raise ToolFailure("invalid_arguments", "bash: the command is empty")
+        if "\0" in args.command:
+            raise ToolFailure("invalid_arguments", "bash: the command holds a NUL character")
+        if not args.timeout > 0:
+            raise ToolFailure("invalid_arguments", "bash: the timeout must be more than 0 seconds")
+        args = msgspec.structs.replace(args, timeout=min(args.timeout, MOST_SECONDS))
+        first, *more = args.command.strip().split("\n")
+        return Prepared(
+            tool="bash",
+            arguments=msgspec.to_builtins(args),
+            effects=(Effect("execute", args.command),),
+            run=lambda context: self._run(args, context),
+            summary=f"$ {first}" + (" ..." if more else ""),
+            preview=args.command,
+        )
+
+    def _run(self, args: ShellArguments, context: RunContext) -> ToolOutcome:
+        spool = Spool(
+            self._spool_folder,
+            f"bash-{self._clock.new_id()}.log",
+            tail_bytes=MAX_BYTES,
+            tail_lines=MAX_LINES,
+        )
+        live = _Progress(context.progress, self._clock.monotonic)
+
+        def take(data: bytes) -> None:
+            spool.write(data)
+            live.feed(data)
+
+        try:
+            with failures():
+                ending = run(
+                    [self._shell, "-c", args.command],
+                    cwd=self._workspace.roots[0].fd,
+                    env=self._environment,
+                    timeout=args.timeout,
+                    stop=context.stop,
+                    now=self._clock.monotonic,
+                    output=take,
+                )
+        finally:
+            spool.close()
+            live.close()
+        return self._outcome(args, spool, ending)
+
+    def _outcome(self, args: ShellArguments, spool: Spool, ending: Ending) -> ToolOutcome:
+        body = self._body(spool)
+        notes = []
+        if ending.left:
+            names = ", ".join(sorted(set(ending.left)))
+            notes.append(f"[stopped what it left running in the background: {clean(names)}]")
+        code, is_error = "", False
+        if ending.how == "timeout":
+            code, is_error = "timeout", True
+            notes.append(
+                f"error (timeout): ended after {args.timeout:g} seconds; raise timeout (at most {MOST_SECONDS:g}) "
+                "or do less at once"
+            )
+        elif ending.how != "exited":
+            code, is_error = "cancelled", True
+            notes.append("error (cancelled): stopped before it ended")
+        else:
+            notes.append(f"exit code: {_exit_code(ending.code)}")
+            if ending.code:
+                code, is_error = "exit_status", True
+        details = {
+            "exit_code": _exit_code(ending.code) if ending.how == "exited" else None,
+            "bytes": spool.total,
+            "lines": spool.lines,
+            "log": spool.log,
+        }
+        whole = "\n".join([*([body] if body else []), *notes])
+        return ToolOutcome((Text(whole),), is_error, code, details)
+
+    def _body(self, spool: Spool) -> str:
+        """The end of the output, and an honest word about what is not shown."""
+        data, count = spool.tail()
+        if data.count(b"\0") > len(data) // 100 or (b"\0" in spool.head and b"\0" in data):
+            where = f"; it is in {spool.log}" if spool.log else ""
+            return f"[binary output of {spool.total:,} bytes{where}]"
+        body = clean(plain_output(decode_output(data, self._code_page))).rstrip("\n")
+        if not spool.cut:
+            return body
+        where = f"all of it is in {spool.log}" if spool.log else "the rest was not kept"
+        trouble = f" ({spool.trouble})" if spool.trouble else ""
+        shown = f"the last {plural(count, 'line')} of {spool.lines:,}"
+        return f"[{shown} ({spool.total:,} bytes); {where}{trouble}]\n{body}"
+
+
+def _exit_code(code: int | None) -> int | None:
+    """As a shell says it: 128 and the number for a signal."""
+    return 128 - code if code is not None and code < 0 else code
+
+
+class _Progress:
+    """Live output in pieces of a bearable size and rate; characters are never cut."""
+
+    def __init__(self, tell: Callable[[str], None], now: Callable[[], float]) -> None:
+        self._tell, self._now = tell, now
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._waiting = ""
+        self._next = 0.0
+
+    def feed(self, data: bytes) -> None:
+        self._waiting = (self._waiting + self._decoder.decode(data[-4 * _PROGRESS_BYTES :]))[
+            -_PROGRESS_BYTES:
+        ]
+        if self._now() >= self._next:
+            self._send()
+
+    def close(self) -> None:
+        self._send()
+
+    def _send(self) -> None:
+        if self._waiting:
+            self._tell(self._waiting)
+            self._waiting = ""
+            self._next = self._now() + _PROGRESS_SECONDS

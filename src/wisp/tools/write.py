@@ -1,0 +1,115 @@
+"""Making or replacing one whole file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from wisp.messages.tool import Replay, ToolFailure, ToolOutcome, ToolSpec, plain
+from wisp.tools.base import Prepared, RunContext
+from wisp.tools.diff import Diff, Span, unified, whole
+from wisp.tools.ledger import ReadLedger, Seen
+from wisp.tools.render import plural
+from wisp.tools.schema import decode, schema_of
+from wisp.tools.target import Target, failures, relative, to_write
+from wisp.workspace import files, text
+from wisp.workspace.errors import Refused
+from wisp.workspace.root import Workspace
+
+
+class WriteArguments(msgspec.Struct, frozen=True):
+    """What `write` takes."""
+
+    path: str
+    content: str
+
+
+class WriteTool:
+    """Writes a file as given: UTF-8, or the marked encoding the old file had."""
+
+    parallel_safe = False
+    replay: Replay = "never"
+
+    def __init__(self, workspace: Workspace, ledger: ReadLedger) -> None:
+        self._workspace, self._ledger = workspace, ledger
+        self.spec = ToolSpec(
+            "write", "Create or replace a whole file; parent directories are made.", schema_of(WriteArguments)
+        )
+
+    def prepare(self, arguments: dict[str, Any]) -> Prepared:
+        """Show what would change; changes nothing."""
+        args = decode(WriteArguments, arguments, tool="write")
+        target = to_write(self._workspace, args.path)
+        name = relative(self._workspace, target.path)
+        fingerprint = ""
+        lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
+        summary, preview = f"write {name} ({plural(lines, 'line')})", args.content
+        if target.place.inside:
+            fingerprint, old = self._before(target, name)
+            _, diff = self._after(old, args.content, name)
+            preview = diff.text
+            verb = "write" if old is not None else "create"
+            summary = f"{verb} {name} (+{diff.added} -{diff.removed})"
+        return Prepared(
+            tool="write",
+            arguments=msgspec.to_builtins(args),
+            effects=(target.effect("write"),),
+            run=lambda context: self._run(target, args.content, name, fingerprint, context),
+            summary=summary,
+            preview=preview,
+            fingerprint=fingerprint,
+            resources=(target.path,),
+        )
+
+    def _before(self, target: Target, name: str) -> tuple[str, bytes | None]:
+        """Digest and bytes of what is there; refuses when the model has seen something else."""
+        try:
+            with failures(name):
+                found = files.read_whole(self._workspace, target.place)
+        except ToolFailure as exc:
+            if exc.code != "not_found":
+                raise
+            return files.ABSENT, None
+        self._ledger.check(target.path, Seen(found.digest, files.signature(found.stat)))
+        return found.digest, found.data
+
+    def _after(self, old: bytes | None, content: str, name: str) -> tuple[bytes, Diff]:
+        form = text.form_of(old) if old else text.UTF8
+        try:
+            data = form.mark + text.encode(content, form)
+        except Refused as exc:
+            raise ToolFailure(exc.code, exc.message) from None
+        if old is None:
+            return data, unified("", [Span(0, 0, content)] if content else [], name, created=True)
+        try:
+            before = text.decode(old).text
+        except Refused:
+            return data, Diff(f"Binary file {name} is replaced by text:\n{content}", content.count("\n"), 0)
+        return data, whole(before, content, name)
+
+    def _run(
+        self, target: Target, content: str, name: str, fingerprint: str, context: RunContext
+    ) -> ToolOutcome:
+        with failures(name), self._workspace.lock(target.path):
+            context.stop.check()
+            digest, old = self._before(target, name)
+            if fingerprint and digest != fingerprint:
+                raise ToolFailure(
+                    "stale_input", f"{name} changed since this was prepared; read it again and repeat"
+                )
+            data, diff = self._after(old, content, name)
+            if data != old:
+                files.replace(self._workspace, target.place, data, digest)
+            after = self._workspace.status(target.place)
+            self._ledger.note(target.path, Seen(files.digest(data), files.signature(after)))
+        if data == old:
+            return plain(f"{name} already holds exactly this; nothing was written", path=name)
+        verb = "created" if old is None else "replaced"
+        return plain(
+            f"{verb} {name} ({len(data):,} bytes, +{diff.added} -{diff.removed} lines)",
+            diff=diff.text,
+            path=name,
+            added=diff.added,
+            removed=diff.removed,
+        )
