@@ -130,7 +130,7 @@ async def open_host(request: OpenRequest) -> SessionHost:
     approvals = PendingApprovals() if request.interactive else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = without_secrets(env, key_names)
-    tools = _offered(_tools(workspace, child_env, configured), settings)
+    tools = _offered(_tools(workspace, child_env, configured, clock), settings)
     gate = Gate(_policy(configured, request), approvals)
     storage, resumed, session_id = _storage(request, configured, clock)
     blocks = _instructions(configured, workspace, clock)
@@ -237,10 +237,21 @@ def _provider(choice: Choice, request: OpenRequest, clock: Clock, env: Mapping[s
     return build_provider(choice.endpoint, clock, transport)
 
 
-def _tools(workspace: Workspace, env: Mapping[str, str], configured: Configured) -> Sequence[Tool]:
+def _tools(
+    workspace: Workspace, env: Mapping[str, str], configured: Configured, clock: Clock
+) -> Sequence[Tool]:
     from wisp.tools.builtin import default_tools
+    from wisp.workspace.text import DEFAULT_FALLBACKS
 
-    return default_tools(workspace, env=env, shell=configured.settings.shell, output=configured.paths.output)
+    chosen = configured.settings.encoding
+    return default_tools(
+        workspace,
+        environment=env,
+        clock=clock,
+        spool_folder=configured.paths.output,
+        shell=configured.settings.shell,
+        encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
+    )
 
 
 def _offered(tools: Sequence[Tool], settings: Settings) -> Sequence[Tool]:

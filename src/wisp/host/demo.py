@@ -95,7 +95,7 @@ def open_demo(folder: str, *, deny_edits: bool) -> Demo:
     workspace = Workspace(project)
     env = without_secrets(process_environment(), ())
     env["PYTHONDONTWRITEBYTECODE"] = "1"
-    tools = default_tools(workspace, env=env, spool_dir=os.path.join(state, "output"))
+    tools = default_tools(workspace, environment=env, clock=clock, spool_folder=os.path.join(state, "output"))
     allow = [f"bash({TESTS})"] + ([] if deny_edits else ["edit(calculator.py)"])
     rules = Rules(tuple(map(parse_rule, allow)))
     gate = Gate(Policy("ask", workspace.cwd, rules), None)

@@ -27,7 +27,7 @@ class Finding(msgspec.Struct, frozen=True):
 def examine(configured: Configured) -> list[Finding]:
     """Everything worth knowing before asking somebody for help."""
     env = environment()
-    found = [
+    return [
         Finding("wisp", "info", f"{__version__}, Python {sys.version.split()[0]}, {sys.platform}"),
         *_settings(configured),
         *_providers(configured, env),
@@ -37,7 +37,6 @@ def examine(configured: Configured) -> list[Finding]:
         _sessions(configured),
         Finding("trust", "info", f"{configured.cwd}: {'trusted' if configured.trusted else 'not trusted'}"),
     ]
-    return found
 
 
 def _settings(configured: Configured) -> list[Finding]:

@@ -36,11 +36,7 @@ class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
     exists: bool = True
     """For writes: the target is there already."""
     protected: str = ""
-<<<<<<< HEAD
     """For paths: why this name deserves a question of its own (git, settings, secrets); empty if not."""
-=======
-    """For paths: why this name deserves a question of its own (git's files, secrets); empty if not."""
->>>>>>> tools
 
 
 Replay = Literal["safe", "never"]

@@ -121,7 +121,7 @@ class PlainChat:
 
     async def _watch(self) -> None:
         live = is_terminal(sys.stdout)
-        async with aclosing(self._client.events()) as events:  # type: ignore[type-var]  # a generator
+        async with aclosing(self._client.events()) as events:
             async for envelope in events:
                 event = envelope.event
                 reduce(self._view, envelope)

@@ -61,7 +61,7 @@ async def _run(opener: Opener, folder: str, deny_edits: bool) -> int:
         with suppress(NotImplementedError, ValueError):
             loop.add_signal_handler(number, lambda: stopping.append(loop.create_task(client.send(Cancel()))))
     try:
-        async with aclosing(client.events()) as events:  # type: ignore[type-var]  # a generator
+        async with aclosing(client.events()) as events:
             await client.send(Prompt(demo.prompt))
             async for envelope in events:
                 event = envelope.event

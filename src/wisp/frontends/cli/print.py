@@ -74,7 +74,7 @@ async def run_prompt(
             loop.add_signal_handler(number, stop, number)
     try:
         output.begin(client)
-        async with aclosing(_events(client)) as events:
+        async with aclosing(client.events()) as events:
             await client.send(Prompt(prompt))
             async for envelope in events:
                 reduce(view, envelope)
@@ -92,11 +92,6 @@ async def run_prompt(
         quiet_stdout()
         await client.send(Cancel("nobody reads the output any more"))
         return BROKEN_PIPE
-
-
-def _events(client: HostClient) -> Any:
-    """A subscription that is listening before the prompt is sent."""
-    return client.events()
 
 
 class TextOutput:
