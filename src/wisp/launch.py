@@ -68,6 +68,11 @@ def _dispatch(invocation: Invocation) -> int:
 
         print(f"wisp {__version__}")
         return 0
+    if invocation.print_instructions:
+        from wisp.frontends.cli.run import print_instructions
+        from wisp.host.build import instructions
+
+        return print_instructions(invocation, instructions)
     if command in ("run", "chat"):
         from wisp.frontends.cli.run import run
         from wisp.host.build import open_host

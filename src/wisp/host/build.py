@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
 from wisp._version import __version__
-from wisp.context.blocks import Block, render
+from wisp.context.blocks import Block, block, render
 from wisp.context.prompt import assemble, environment
 from wisp.harness.gate import Gate
-from wisp.harness.ports import FixedInstructions
+from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.library import TrustBook
-from wisp.host.models import Choice, ConfigError, choose
+from wisp.host.models import ConfigError, choose
 from wisp.host.paths import Paths, find_paths
 from wisp.host.paths import environment as process_environment
 from wisp.host.secrets import without_secrets
@@ -43,6 +43,8 @@ from wisp.messages.message import Message
 from wisp.policy.decide import Policy
 from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
 from wisp.providers.base import ModelInfo, Provider
+from wisp.providers.http import HttpTransport
+from wisp.providers.registry import build_provider
 from wisp.session.catalog import NoSuchSession, latest, resolve, session_path
 from wisp.session.lock import Locked
 from wisp.session.runner import CodingSession
@@ -112,34 +114,60 @@ def _folder(given: str) -> str:
     return path
 
 
-async def open_host(request: OpenRequest) -> SessionHost:
+class Overrides(msgspec.Struct, frozen=True):
+    """Objects that a program brings along instead of having them built."""
+
+    provider: Provider | None = None
+    approver: Approver | None = None
+    tools: tuple[Tool, ...] = ()
+    """Added to those that are built in."""
+    instructions: tuple[str, ...] = ()
+    """Blocks after all others."""
+
+
+async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
     """Build the host that `request` describes.
 
     Raises:
         OpenFailed: it cannot be; says why and what to do.
     """
+    own = overrides or Overrides()
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
     settings = configured.settings
+    transport = _transport(env)
+    dead_after = None if request.interactive else DEAD_AFTER
     try:
-        choice = choose(settings, env, _run_command, dead_after=None if request.interactive else DEAD_AFTER)
+        if own.provider is not None:
+            provider, model = own.provider, ModelInfo(settings.model or own.provider.name)
+        else:
+            choice = choose(settings, env, _run_command, dead_after=dead_after)
+            provider, model = build_provider(choice.endpoint, clock, transport), choice.model
         workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
     except (ConfigError, Refused) as exc:
         raise OpenFailed(str(exc)) from None
-    provider = _provider(choice, request, clock, env)
-    approvals = PendingApprovals() if request.interactive else None
+    pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = without_secrets(env, key_names)
-    tools = _offered(_tools(workspace, child_env, configured, clock), settings)
-    gate = Gate(_policy(configured, request), approvals)
+    tools = _offered([*_tools(workspace, child_env, configured, clock), *own.tools], settings)
+    gate = Gate(_policy(configured, request), own.approver or pending)
     storage, resumed, session_id = _storage(request, configured, clock)
-    blocks = _instructions(configured, workspace, clock)
+    blocks = [
+        *_instructions(configured, workspace, clock),
+        *(block("program", text, "the calling program") for text in own.instructions),
+    ]
+
+    async def close() -> None:
+        workspace.close()
+        if own.provider is None:
+            await transport.aclose()
+
     return assemble_host(
         provider=provider,
-        model=choice.model,
+        model=model,
         tools=tools,
         gate=gate,
-        approvals=approvals,
+        approvals=pending,
         storage=storage,
         session_id=session_id,
         resumed=resumed,
@@ -148,7 +176,7 @@ async def open_host(request: OpenRequest) -> SessionHost:
         settings=settings,
         clock=clock,
         notes=tuple(map(str, configured.resolved.problems)),
-        close=workspace.close,
+        on_close=close,
     )
 
 
@@ -167,14 +195,13 @@ def assemble_host(
     settings: Settings,
     clock: Clock,
     notes: tuple[str, ...] = (),
-    close: object = None,
+    on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
     """Put the parts together; whatever they are, they are joined the same way.
 
     Raises:
         OpenFailed: the stored session cannot be continued.
     """
-    del close
     toolbox = Toolbox(tools, gate)
     try:
         session = CodingSession(
@@ -219,22 +246,22 @@ def assemble_host(
     )
     limits = Limits(settings.max_turns, settings.max_cost, settings.max_tokens)
     return SessionHost(
-        session, snapshot, clock, approvals=approvals, limits=limits, max_time=settings.max_time
+        session,
+        snapshot,
+        clock,
+        approvals=approvals,
+        limits=limits,
+        max_time=settings.max_time,
+        on_close=on_close,
     )
 
 
 # -- parts ------------------------------------------------------------------------------------------------
 
 
-def _provider(choice: Choice, request: OpenRequest, clock: Clock, env: Mapping[str, str]) -> Provider:
-    from wisp.providers.http import HttpTransport
-    from wisp.providers.registry import build_provider
-    from wisp.providers.transport import Transport
-
-    transport: Transport = HttpTransport(
-        proxies={k: v for k, v in env.items() if k.lower().endswith("_proxy")}
-    )
-    return build_provider(choice.endpoint, clock, transport)
+def _transport(env: Mapping[str, str]) -> HttpTransport:
+    proxies = {name: value for name, value in env.items() if name.lower().endswith("_proxy")}
+    return HttpTransport(proxies=proxies)
 
 
 def _tools(
@@ -320,15 +347,22 @@ def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tupl
         ) from None
 
 
-def instructions(request: OpenRequest) -> tuple[Block, ...]:
-    """The blocks that a run with `request` would begin with."""
+def instructions(request: OpenRequest) -> list[tuple[str, str]]:
+    """`(source, text)` of the blocks that a run with `request` would begin with.
+
+    Raises:
+        OpenFailed: the folder or a named file cannot be read.
+    """
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
     try:
         workspace = Workspace(configured.cwd)
     except Refused as exc:
         raise OpenFailed(str(exc)) from None
-    return tuple(_instructions(configured, workspace, clock))
+    try:
+        return [(found.source, found.text) for found in _instructions(configured, workspace, clock)]
+    finally:
+        workspace.close()
 
 
 def _instructions(configured: Configured, workspace: Workspace, clock: Clock) -> Sequence[Block]:

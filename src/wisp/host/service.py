@@ -7,7 +7,7 @@ that wait for a person.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 import msgspec
@@ -71,7 +71,7 @@ class SessionHost:
         approvals: PendingApprovals | None,
         limits: Limits,
         max_time: float | None = None,
-        on_close: Callable[[], None] = lambda: None,
+        on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._session = session
         self._snapshot = snapshot
@@ -83,6 +83,7 @@ class SessionHost:
         self._subscribers: list[Channel[Envelope]] = []
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
+        self._cancelled_early = ""
         self.view = View()
         self._publish(SessionOpened(snapshot.session_path, snapshot.resumed, snapshot.messages))
 
@@ -94,10 +95,13 @@ class SessionHost:
         gate = self._harness.toolbox.gate
         return msgspec.structs.replace(self._snapshot, messages=messages, permission_mode=gate.policy.mode)
 
-    async def events(self) -> AsyncGenerator[Envelope, None]:
+    def events(self) -> AsyncGenerator[Envelope, None]:
         """Every event from the moment this is called on."""
         channel = Channel[Envelope]()
         self._subscribers.append(channel)
+        return self._watched(channel)
+
+    async def _watched(self, channel: Channel[Envelope]) -> AsyncGenerator[Envelope, None]:
         try:
             while (envelope := await channel.next()) is not None:
                 yield envelope
@@ -113,7 +117,7 @@ class SessionHost:
         elif isinstance(command, FollowUp):
             self._publish(self._harness.follow_up(command.text))
         elif isinstance(command, Cancel):
-            self._harness.abort(command.reason)
+            self._cancel(command.reason)
         elif isinstance(command, Approve):
             if self._approvals is None:
                 raise CommandRefused("this run asks nobody")
@@ -121,16 +125,22 @@ class SessionHost:
         elif isinstance(command, Configure):
             self._configure(command)
 
+    async def settled(self) -> None:
+        """Until no run is in progress."""
+        if self._run is not None:
+            await asyncio.wait([self._run])
+
     async def close(self) -> None:
         """Stop what runs, settle it, and let everything go."""
         if self._run is not None:
-            self._harness.abort("the program is closing")
-            await asyncio.wait([self._run])
+            self._cancel("the program is closing")
+            await self.settled()
         for channel in self._subscribers:
             channel.close()
         self._harness.toolbox.close()
         self._session.close()
-        self._on_close()
+        if self._on_close is not None:
+            await self._on_close()
 
     # -- one run ------------------------------------------------------------------------------------------
 
@@ -145,27 +155,42 @@ class SessionHost:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
         self._run = asyncio.ensure_future(self._serve(UserMessage((Text(command.text),))))
 
+    def _cancel(self, reason: str) -> None:
+        """Stop the run; one that is still being prepared stops with its first event."""
+        if self._run is not None and not self._harness.abort(reason):
+            self._cancelled_early = self._cancelled_early or reason
+
     async def _serve(self, message: UserMessage) -> None:
         timer = None
         if self._max_time is not None:
             loop = asyncio.get_running_loop()
-            timer = loop.call_later(self._max_time, self._harness.abort, "max_time")
+            timer = loop.call_later(self._max_time, self._cancel, "max_time")
+        self._cancelled_early = ""
         try:
-            async with aclosing(self._session.prompt(message, limits=self._limits)) as events:
-                async for event in events:
-                    if isinstance(event, AgentCompleted):
-                        self._run = None
-                    self._publish(event)
+            last = await self._tell(message)
         except Exception as exc:
             # Whatever broke inside is told as an event; the front end decides what becomes of the process.
-            self._run = None
             text = f"{type(exc).__name__}: {exc}"
             self._publish(ErrorReported(text, "internal"))
-            self._publish(AgentCompleted("error", self.view.run.turns, text, _kind(exc)))
+            last = AgentCompleted("error", self.view.run.turns, text, _kind(exc))
         finally:
             self._run = None
             if timer is not None:
                 timer.cancel()
+        self._publish(last)
+
+    async def _tell(self, message: UserMessage) -> AgentCompleted:
+        """Publish the run's events; the last is returned, so that it is told when all is settled."""
+        last = AgentCompleted("error", 0, "the run ended without saying how")
+        async with aclosing(self._session.prompt(message, limits=self._limits)) as events:
+            async for event in events:
+                if self._cancelled_early:
+                    self._harness.abort(self._cancelled_early)
+                if isinstance(event, AgentCompleted):
+                    last = event
+                else:
+                    self._publish(event)
+        return last
 
     def _configure(self, command: Configure) -> None:
         if command.permission_mode is not None:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from wisp.frontends.cli.terminal import shown
 from wisp.host.client import CommandRefused, HostClient
 from wisp.host.commands import Approve
-from wisp.host.events import ToolApprovalRequested
+from wisp.host.events import Event, ToolApprovalRequested, ToolApprovalResolved
 
 MOST_LINES = 200
 
@@ -70,15 +70,14 @@ class Asker:
         self._reader = reader
         self._asking: dict[str, asyncio.Task[None]] = {}
 
-    def begin(self, client: HostClient, request: ToolApprovalRequested) -> None:
-        """Ask, and send the answer as a command."""
-        self._asking[request.call_id] = asyncio.ensure_future(self._ask(client, request))
-
-    def end(self, call_id: str) -> None:
-        """The question is settled, by an answer or otherwise."""
-        task = self._asking.pop(call_id, None)
-        if task is not None:
-            task.cancel()
+    def watch(self, client: HostClient, event: Event) -> None:
+        """Take one event: ask when something is requested, stop asking when it was settled elsewhere."""
+        if isinstance(event, ToolApprovalRequested):
+            self._asking[event.call_id] = asyncio.ensure_future(self._ask(client, event))
+        elif isinstance(event, ToolApprovalResolved):
+            task = self._asking.pop(event.call_id, None)
+            if task is not None:
+                task.cancel()
 
     async def _ask(self, client: HostClient, request: ToolApprovalRequested) -> None:
         print(question(request), file=sys.stderr)

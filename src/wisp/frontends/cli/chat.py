@@ -17,8 +17,6 @@ from wisp.host.commands import Cancel, Configure, Prompt
 from wisp.host.events import (
     AgentCompleted,
     MessageDelta,
-    ToolApprovalRequested,
-    ToolApprovalResolved,
 )
 from wisp.host.view import View, reduce
 
@@ -129,11 +127,8 @@ class PlainChat:
                     sys.stdout.write(safe(event.delta))
                     sys.stdout.flush()
                 self._output.event(envelope)
-                if isinstance(event, ToolApprovalRequested):
-                    self._asker.begin(self._client, event)
-                elif isinstance(event, ToolApprovalResolved):
-                    self._asker.end(event.call_id)
-                elif isinstance(event, AgentCompleted):
+                self._asker.watch(self._client, event)
+                if isinstance(event, AgentCompleted):
                     judged = verdict(self._view.run, headless=False)
                     print(flush=True)
                     if judged.is_error:

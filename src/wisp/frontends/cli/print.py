@@ -26,8 +26,6 @@ from wisp.host.events import (
     MessageWithdrawn,
     ProviderRetrying,
     RepairReported,
-    ToolApprovalRequested,
-    ToolApprovalResolved,
     ToolExecutionEnded,
     ToolExecutionStarted,
     wire,
@@ -54,38 +52,56 @@ class Output(Protocol):
         ...
 
 
+class Stopper:
+    """Signals as a request to stop, from the first moment of a run to its last.
+
+    `code` is what the process should end with once a signal came.
+    """
+
+    def __init__(self) -> None:
+        self.code = INTERRUPTED
+        self.reason = ""
+        self._client: HostClient | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        loop = asyncio.get_running_loop()
+        for number in SIGNAL_CODES:
+            with suppress(ValueError, NotImplementedError, RuntimeError):
+                loop.add_signal_handler(number, self._stop, number)
+
+    def attach(self, client: HostClient) -> None:
+        """From here on a signal cancels the run of `client`."""
+        self._client = client
+
+    def _stop(self, number: signal.Signals) -> None:
+        if not self.reason:
+            self.code, self.reason = SIGNAL_CODES[number], f"interrupted by {number.name}"
+        if self._client is not None:
+            self._tasks.append(asyncio.ensure_future(self._client.send(Cancel(self.reason))))
+
+
 async def run_prompt(
-    client: HostClient, prompt: str, output: Output, *, asker: Asker | None, headless: bool
+    client: HostClient, prompt: str, output: Output, stopper: Stopper, *, asker: Asker | None
 ) -> int:
-    """Run `prompt` to its end and return the exit code.  Signals stop the run and settle it first."""
+    """Run `prompt` to its end and return the exit code.  Signals stop the run and settle it first.
+
+    Without an `asker` the run is headless: a run in which nothing was allowed counts as refused.
+    """
     view = View()
-    code = INTERRUPTED
-    loop = asyncio.get_running_loop()
-    stopping: set[asyncio.Task[None]] = set()
-
-    def stop(number: signal.Signals) -> None:
-        nonlocal code
-        code = SIGNAL_CODES[number]
-        task = loop.create_task(client.send(Cancel(f"interrupted by {number.name}")))
-        stopping.add(task)
-
-    for number in SIGNAL_CODES:
-        with suppress(ValueError, NotImplementedError, RuntimeError):
-            loop.add_signal_handler(number, stop, number)
     try:
         output.begin(client)
         async with aclosing(client.events()) as events:
             await client.send(Prompt(prompt))
+            stopper.attach(client)
+            if stopper.reason:
+                await client.send(Cancel(stopper.reason))
             async for envelope in events:
                 reduce(view, envelope)
                 output.event(envelope)
-                if asker is not None and isinstance(envelope.event, ToolApprovalRequested):
-                    asker.begin(client, envelope.event)
-                elif asker is not None and isinstance(envelope.event, ToolApprovalResolved):
-                    asker.end(envelope.event.call_id)
+                if asker is not None:
+                    asker.watch(client, envelope.event)
                 if isinstance(envelope.event, AgentCompleted):
                     break
-        judged = verdict(view.run, headless=headless, signal_code=code)
+        judged = verdict(view.run, headless=asker is None, signal_code=stopper.code)
         output.end(client, view.run, judged)
         return judged.exit_code
     except BrokenPipeError:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from wisp.frontends.cli.args import Invocation
-from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, USAGE, Verdict
+from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, USAGE, Verdict
 from wisp.frontends.cli.terminal import is_terminal, safe
 from wisp.host.client import HostClient, OpenFailed, OpenRequest
 from wisp.host.view import RunView
@@ -27,12 +27,23 @@ def run(invocation: Invocation, opener: Opener) -> int:
             return USAGE
         print("wisp: a conversation needs a terminal; use -p for one run", file=sys.stderr)
         return USAGE
-    return asyncio.run(_run(invocation, opener))
+    if not invocation.headless:
+        return asyncio.run(_chat(invocation, opener))
+    # Standard input is read before the event loop runs, so that Ctrl+C ends a read that never ends.
+    from wisp.frontends.cli.streams import NoInput, piped_text
+
+    form = str(invocation.settings.get("output_format", "text"))
+    try:
+        piped = piped_text(needed=invocation.prompt_from_stdin)
+    except NoInput as exc:
+        return _failed(str(exc), USAGE, form)
+    prompt = "\n\n".join(part for part in (invocation.prompt, piped) if part and part.strip())
+    if not prompt:
+        return _failed("the prompt is empty", USAGE, form)
+    return asyncio.run(_headless(invocation, prompt, opener, form))
 
 
-async def _run(invocation: Invocation, opener: Opener) -> int:
-    if invocation.headless:
-        return await _headless(invocation, opener)
+async def _chat(invocation: Invocation, opener: Opener) -> int:
     from wisp.frontends.cli.chat import PlainChat
 
     try:
@@ -44,6 +55,21 @@ async def _run(invocation: Invocation, opener: Opener) -> int:
         return await PlainChat(client).run(invocation.prompt or "")
     finally:
         await client.close()
+
+
+def print_instructions(
+    invocation: Invocation, assemble: Callable[[OpenRequest], Sequence[tuple[str, str]]]
+) -> int:
+    """Show every instruction block that a run would begin with, and where it comes from."""
+    try:
+        blocks = assemble(_request(invocation, interactive=False))
+    except OpenFailed as exc:
+        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
+        return exc.exit_code
+    for source, text in blocks:
+        print(f"--- {safe(source)} ({len(text.encode()):,} bytes)")
+        print(safe(text).rstrip() + "\n")
+    return OK
 
 
 def _request(invocation: Invocation, *, interactive: bool) -> OpenRequest:
@@ -63,19 +89,11 @@ def _request(invocation: Invocation, *, interactive: bool) -> OpenRequest:
     )
 
 
-async def _headless(invocation: Invocation, opener: Opener) -> int:
+async def _headless(invocation: Invocation, prompt: str, opener: Opener, form: str) -> int:
     from wisp.frontends.cli.ask import Asker, LineReader
-    from wisp.frontends.cli.print import JsonOutput, Output, StreamOutput, TextOutput, run_prompt
-    from wisp.frontends.cli.streams import NoInput, piped_text
+    from wisp.frontends.cli.print import JsonOutput, Output, Stopper, StreamOutput, TextOutput, run_prompt
 
-    form = str(invocation.settings.get("output_format", "text"))
-    try:
-        piped = piped_text(needed=invocation.prompt_from_stdin)
-    except NoInput as exc:
-        return _failed(str(exc), USAGE, form)
-    prompt = "\n\n".join(part for part in (invocation.prompt, piped) if part and part.strip())
-    if not prompt:
-        return _failed("the prompt is empty", USAGE, form)
+    stopper = Stopper()
     asks = form == "text" and is_terminal(sys.stdin) and is_terminal(sys.stderr)
     try:
         client = await opener(_request(invocation, interactive=asks))
@@ -85,7 +103,7 @@ async def _headless(invocation: Invocation, opener: Opener) -> int:
     output = outputs.get(client.snapshot().output_format, TextOutput)()
     asker = Asker(LineReader(sys.stdin.fileno())) if asks else None
     try:
-        return await run_prompt(client, prompt, output, asker=asker, headless=not asks)
+        return await run_prompt(client, prompt, output, stopper, asker=asker)
     finally:
         await client.close()
 
