@@ -123,6 +123,8 @@ class Overrides(msgspec.Struct, frozen=True):
     """Added to those that are built in."""
     instructions: tuple[str, ...] = ()
     """Blocks after all others."""
+    storage: Storage | None = None
+    """Where the conversation is kept, instead of a session file."""
 
 
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
@@ -151,7 +153,10 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     child_env = without_secrets(env, key_names)
     tools = _offered([*_tools(workspace, child_env, configured, clock), *own.tools], settings)
     gate = Gate(_policy(configured, request), own.approver or pending)
-    storage, resumed, session_id = _storage(request, configured, clock)
+    if own.storage is not None:
+        storage, resumed, session_id = own.storage, False, clock.new_id()
+    else:
+        storage, resumed, session_id = _storage(request, configured, clock)
     blocks = [
         *_instructions(configured, workspace, clock),
         *(block("program", text, "the calling program") for text in own.instructions),
