@@ -26,6 +26,8 @@ MAX_IDLE = 4
 MAX_HEAD = 256 * 1024
 """Most bytes of a response's status line and headers."""
 READ = 64 * 1024
+_ENDED = (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
+"""States of the server in which its body is over."""
 
 
 class HttpTransport:
@@ -228,10 +230,12 @@ class _Connection:
         """The next bytes of the body; empty at its end."""
         protocol = self._h11
         pieces: list[bytes] = []
-        while True:
+        while pieces or protocol.their_state not in _ENDED:
             try:
                 event = protocol.next_event()
             except h11.RemoteProtocolError as exc:
+                if pieces:
+                    break  # raised again by the next call
                 raise Broken(str(exc)) from None
             if isinstance(event, h11.Data):
                 pieces.append(bytes(event.data))
@@ -240,7 +244,8 @@ class _Connection:
                     return b"".join(pieces)
                 protocol.receive_data(await self._reader.read(READ))
             else:
-                return b"".join(pieces)
+                break
+        return b"".join(pieces)
 
     @property
     def over(self) -> bool:
