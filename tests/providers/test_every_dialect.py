@@ -2,7 +2,8 @@
 
 import pytest
 
-from wisp.testing.provider_cases import APIS, CASES, run_case
+from wisp.testing.asking import APIS
+from wisp.testing.provider_cases import CASES, run_case
 
 
 @pytest.mark.parametrize("api", APIS)
