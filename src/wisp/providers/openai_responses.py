@@ -149,8 +149,7 @@ def _portable_items(exchange: Exchange) -> list[bytes]:
     made = []
     for block in exchange.assistant.content:
         if isinstance(block, Text) and block.text.strip():
-            content = [{"type": "output_text", "text": block.text, "annotations": []}]
-            made.append(dump({"type": "message", "role": "assistant", "content": content}))
+            made.append(dump({"role": "assistant", "content": block.text}))
         elif isinstance(block, ToolCall):
             made.append(dump(_call(block)))
     return made
