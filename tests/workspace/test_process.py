@@ -142,7 +142,8 @@ def test_the_timeout_holds_whatever_the_program_does_and_its_output_is_kept(shel
     assert alive(nap) == 0
 
 
-def test_the_hostile_tree_is_gone_within_half_a_second_of_a_stop(shell: Shell, nap: str) -> None:
+def test_the_hostile_tree_is_gone_within_half_a_second_of_a_stop(public: Path, nap: str) -> None:
+    shell = Shell(public)
     for uid in (0, 65534):
 
         def work() -> None:
