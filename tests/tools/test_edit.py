@@ -167,7 +167,8 @@ def test_legacy_encodings_are_kept(encoding: str) -> None:
 
 
 lines = st.lists(
-    st.sampled_from(["a", "b", " ", "\t", "é", "“", "\u00a0", "\n", "\r\n", "\r", "界", "e\u0301"]), max_size=40
+    st.sampled_from(["a", "b", " ", "\t", "é", "“", "\u00a0", "\n", "\r\n", "\r", "界", "e\u0301"]),
+    max_size=40,
 ).map("".join)
 
 

@@ -71,14 +71,22 @@ def test_mode_owner_and_attributes_are_kept(workspace: Workspace, public: Path, 
     assert not note or os.getxattr(file, "user.note") == note
 
 
-def test_links_hard_links_directories_and_fifos_are_never_replaced(workspace: Workspace, public: Path) -> None:
+def test_links_hard_links_directories_and_fifos_are_never_replaced(
+    workspace: Workspace, public: Path
+) -> None:
     (public / "f").write_text("old")
     (public / "soft").symlink_to("f")
     os.link(public / "f", public / "hard")
     (public / "d").mkdir()
     os.mkfifo(public / "p")
     found = {name: code_of(workspace, name) for name in ("soft", "hard", "f", "d", "p")}
-    assert found == {"soft": "is_link", "hard": "hard_linked", "f": "hard_linked", "d": "is_directory", "p": "not_regular"}
+    assert found == {
+        "soft": "is_link",
+        "hard": "hard_linked",
+        "f": "hard_linked",
+        "d": "is_directory",
+        "p": "not_regular",
+    }
     assert (public / "f").read_text() == "old"
     assert names(public) == ["d", "f", "hard", "p", "soft"]
 
@@ -160,7 +168,9 @@ sys.setprofile(None)
 
 
 @pytest.mark.parametrize("name", ["f", "new"])
-def test_killed_before_or_after_any_system_call_it_is_old_or_new_and_the_next_writer_tidies_up(public: Path, name: str) -> None:
+def test_killed_before_or_after_any_system_call_it_is_old_or_new_and_the_next_writer_tidies_up(
+    public: Path, name: str
+) -> None:
     source = str(Path(__file__).parents[2] / "src")
     (public / "f").write_bytes(b"old")
     ended = 0
@@ -170,7 +180,9 @@ def test_killed_before_or_after_any_system_call_it_is_old_or_new_and_the_next_wr
             (public / "new").unlink(missing_ok=True)
         else:
             (public / "f").write_bytes(b"old")
-        code = subprocess.run([sys.executable, "-I", "-S", "-c", KILLED, source, str(public), name, str(step)], check=False).returncode
+        code = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", KILLED, source, str(public), name, str(step)], check=False
+        ).returncode
         found = (public / name).read_bytes() if (public / name).exists() else None
         assert found in (b"old" if name == "f" else None, b"n" * 1_000_000), step
         seen.add(found)

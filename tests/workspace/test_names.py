@@ -45,11 +45,30 @@ def test_two_that_look_the_same_are_not_guessed_between(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        ".git/config", "/x/.GIT/config", ".g\u200cit/config", ".git /config", ".git./config", ".git::$DATA/x", "GIT~1/config",
-        ".wisp/settings.toml", ".vscode/settings.json", ".mcp.json", ".envrc", ".bashrc", ".npmrc", "a/b/.git", ".gitmodules",
-        ".pre-commit-config.yaml", "sitecustomize.py", ".ssh/authorized_keys", ".env", ".env.local", "key.pem", "a\\.git\\config",
+        ".git/config",
+        "/x/.GIT/config",
+        ".g\u200cit/config",
+        ".git /config",
+        ".git./config",
+        ".git::$DATA/x",
+        "GIT~1/config",
+        ".wisp/settings.toml",
+        ".vscode/settings.json",
+        ".mcp.json",
+        ".envrc",
+        ".bashrc",
+        ".npmrc",
+        "a/b/.git",
+        ".gitmodules",
+        ".pre-commit-config.yaml",
+        "sitecustomize.py",
+        ".ssh/authorized_keys",
+        ".env",
+        ".env.local",
+        "key.pem",
+        "a\\.git\\config",
     ],
-)  # fmt: skip
+)
 def test_protected_for_writing(path: str) -> None:
     assert why_protected(path, "write")
 

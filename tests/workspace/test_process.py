@@ -108,7 +108,8 @@ def test_stdin_is_empty_and_there_is_no_terminal(shell: Shell) -> None:
 
 
 def test_editors_pagers_and_prompts_do_not_wait(shell: Shell, tmp_path: Path) -> None:
-    setup = "git init -q . && git config user.email a@b && git config user.name a && git commit -q --allow-empty -m one"
+    setup = "git init -q . && git config user.email a@b && git config user.name a"
+    setup += "&& git commit -q --allow-empty -m one"
     assert shell(setup).code == 0
     assert (
         shell("git log; git commit --allow-empty; git commit --amend; git rebase -i --root", timeout=15).how
@@ -223,9 +224,15 @@ def test_what_cannot_be_started_is_a_refusal_that_names_it(tmp_path: Path) -> No
 def test_enough_output_ends_the_program(tmp_path: Path) -> None:
     seen: list[bytes] = []
     ending = run(
-        ["yes"], cwd=os.open(tmp_path, os.O_RDONLY), env=ENV, timeout=20, stop=StopToken(), now=time.monotonic,
-        output=lambda data: seen.append(data) or len(seen) < 3, guarded=False,
-    )  # fmt: skip
+        ["yes"],
+        cwd=os.open(tmp_path, os.O_RDONLY),
+        env=ENV,
+        timeout=20,
+        stop=StopToken(),
+        now=time.monotonic,
+        output=lambda data: seen.append(data) or len(seen) < 3,
+        guarded=False,
+    )
     assert ending.how == "enough"
     assert len(seen) == 3
 

@@ -70,11 +70,23 @@ def code_of(work: Callable[[], object]) -> str:
 
 
 REFUSED_TO_READ = {
-    "out-file": "outside", "out-absolute": "outside", "out-dir/secret": "outside", "evil": "outside",
-    "out-root/etc/passwd": "outside", "magic/etc/passwd": "outside", "zero": "outside", "stdin": "outside",
-    "dangling": "outside", "a": "link_loop", "a/x": "link_loop", "fifo": "not_regular", "real": "is_directory",
-    ".": "is_directory", "missing": "not_found", "real.txt/x": "not_found",
-}  # fmt: skip
+    "out-file": "outside",
+    "out-absolute": "outside",
+    "out-dir/secret": "outside",
+    "evil": "outside",
+    "out-root/etc/passwd": "outside",
+    "magic/etc/passwd": "outside",
+    "zero": "outside",
+    "stdin": "outside",
+    "dangling": "outside",
+    "a": "link_loop",
+    "a/x": "link_loop",
+    "fifo": "not_regular",
+    "real": "is_directory",
+    ".": "is_directory",
+    "missing": "not_found",
+    "real.txt/x": "not_found",
+}
 
 
 @pytest.mark.parametrize("resolver", RESOLVERS)
@@ -122,7 +134,18 @@ def test_paths_by_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["", "a\0.txt", "a/" * 3000, "x" * 256, "\ud800", "/dev/fd/3", "/dev/stdin", "/proc/self/environ", "/sys/x"]
+    "path",
+    [
+        "",
+        "a\0.txt",
+        "a/" * 3000,
+        "x" * 256,
+        "\ud800",
+        "/dev/fd/3",
+        "/dev/stdin",
+        "/proc/self/environ",
+        "/sys/x",
+    ],
 )
 def test_words_that_name_no_file_are_refused_before_anything_is_opened(public: Path, path: str) -> None:
     workspace = Workspace(str(public))
@@ -214,12 +237,16 @@ def test_an_attacker_who_swaps_a_directory_for_a_link_gets_nothing(layout: Path,
     assert seen.get("fine"), "the attack must leave some reads working, or it tests nothing"
 
 
-parts = st.sampled_from(["..", ".", "", "ws", "out", "secret", "ws-evil", "out-dir", "out-root", "in-dir", "magic", "etc"])
+parts = st.sampled_from(
+    ["..", ".", "", "ws", "out", "secret", "ws-evil", "out-dir", "out-root", "in-dir", "magic", "etc"]
+)
 
 
 @settings(max_examples=300, deadline=None)
 @given(path=st.lists(parts, min_size=1, max_size=8).map("/".join), absolute=st.booleans())
-def test_no_generated_path_reads_a_file_outside(path: str, absolute: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_no_generated_path_reads_a_file_outside(
+    path: str, absolute: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     top = tmp_path_factory.getbasetemp() / "generated"
     if not top.exists():
         (top / "ws" / "in-dir").mkdir(parents=True)

@@ -55,11 +55,43 @@ def find(folder: Path, engine: str, pattern: str, path: str = ".", most: int = 1
 names = st.sampled_from(["a", "b", "x.log", "y.py", ".hid", "build", "keep", "a b", "ü", "node_modules", "Z"])
 patterns = st.sampled_from(
     [
-        "*.log", "!x.log", "/a", "a/", "build/", "!build/", "**/b", "a/**", "/a/*", "!/a/b", "#no", "\\#x", "x.*", ".hid",
-        "!.hid", "[ab]", "[!a]", "*", "!*/", "!*.py", "a b", "a b\\ ", "keep ", "{a,b}", "b/x.log", "**", "a/**/b", "?",
-        "", "ü", "*.{log,py}", "[", "/*/b", "!y.py", "node_modules",
+        "*.log",
+        "!x.log",
+        "/a",
+        "a/",
+        "build/",
+        "!build/",
+        "**/b",
+        "a/**",
+        "/a/*",
+        "!/a/b",
+        "#no",
+        "\\#x",
+        "x.*",
+        ".hid",
+        "!.hid",
+        "[ab]",
+        "[!a]",
+        "*",
+        "!*/",
+        "!*.py",
+        "a b",
+        "a b\\ ",
+        "keep ",
+        "{a,b}",
+        "b/x.log",
+        "**",
+        "a/**/b",
+        "?",
+        "",
+        "ü",
+        "*.{log,py}",
+        "[",
+        "/*/b",
+        "!y.py",
+        "node_modules",
     ]
-)  # fmt: skip
+)
 rules = st.lists(patterns, min_size=1, max_size=4).map("\n".join)
 tree = st.recursive(
     st.sampled_from(
@@ -75,9 +107,7 @@ tree = st.recursive(
     ),
     lambda inner: st.fixed_dictionaries(
         {},
-        optional={
-            name: inner for name in ["a", "b", "x.log", "y.py", ".hid", "build", "keep", "a b", "ü", "Z"]
-        },
+        optional=dict.fromkeys(["a", "b", "x.log", "y.py", ".hid", "build", "keep", "a b", "ü", "Z"], inner),
     ).flatmap(
         lambda entries: st.fixed_dictionaries(
             {},

@@ -15,7 +15,10 @@ FORMS = [
 ]  # fmt: skip
 
 
-@given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff")), form=st.sampled_from(FORMS))
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff")),
+    form=st.sampled_from(FORMS),
+)
 def test_marked_and_utf8_texts_come_back_byte_for_byte(text: str, form: tuple[str, bytes]) -> None:
     data = form[1] + text.encode(form[0])
     found = decode(data)
@@ -62,7 +65,15 @@ def test_what_an_encoding_does_not_have_is_refused_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("text", "newline"),
-    [("", ""), ("a", ""), ("a\nb\n", "\n"), ("a\r\nb\r\n", "\r\n"), ("a\rb", "\r"), ("a\r\nb\nc\r", "\n"), ("a\r\nb\r\nc\n", "\r\n")],
+    [
+        ("", ""),
+        ("a", ""),
+        ("a\nb\n", "\n"),
+        ("a\r\nb\r\n", "\r\n"),
+        ("a\rb", "\r"),
+        ("a\r\nb\nc\r", "\n"),
+        ("a\r\nb\r\nc\n", "\r\n"),
+    ],
 )
 def test_the_newline_style_is_the_most_frequent(text: str, newline: str) -> None:
     assert newline_of(text) == newline

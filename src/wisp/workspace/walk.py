@@ -54,13 +54,9 @@ def walk(
     hidden: bool = False,
     check: Callable[[], object] = lambda: None,
 ) -> Iterator[Found]:
-    """Every regular file below an open directory that is not ignored, names in byte order.
+    """Every regular file below the directory `fd`, really at `path`, that is not ignored, in byte order.
 
-    Args:
-        fd: the directory; stays open.
-        path: where it really is; ignore files above it count as well.
-        hidden: also names that begin with a dot.
-        check: called for each directory; raising ends the walk.
+    Ignore files above it count as well.  `check` is called for each directory; raising ends the walk.
     """
     top = os.fsencode(path).rstrip(b"/")
     levels = [*_above(top), _level(fd, top)]
@@ -76,9 +72,7 @@ def walk(
                 continue
             name, is_directory, is_file = entry
             relative = here.relative + b"/" + name if here.relative else name
-            if not (is_directory or is_file) or _skipped(
-                levels, top, relative, is_directory, override, hidden
-            ):
+            if _skipped(levels, top, relative, is_directory, override, hidden):
                 continue
             if is_file:
                 yield Found(relative, here.fd, name)
@@ -109,7 +103,7 @@ def _entries(fd: int) -> list[tuple[bytes, bool, bool]]:
             ]
     except OSError:
         return []
-    return sorted(names)
+    return sorted(entry for entry in names if entry[1] or entry[2])
 
 
 def _skipped(
