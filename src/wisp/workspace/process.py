@@ -172,15 +172,10 @@ class _Run:
         status_read, status_write = os.pipe() if self._guarded else (-1, -1)
         theirs = [fd for fd in (out_write, err_write, control_read, status_write) if fd >= 0]
         ours = [fd for fd in (out_read, err_read, control_write, status_read) if fd >= 0]
-        keep: tuple[int, ...] = ()
-        if self._guarded:
-            numbers = [control_read, status_write, cwd, round(GRACE * 1000), round(LINGER * 1000)]
-            script = os.path.join(os.path.dirname(__file__), "guardian.py")
-            argv = [sys.executable, "-I", "-S", script, *map(str, numbers), *argv]
-            keep = (control_read, status_write, cwd)
+        keep = (control_read, status_write, cwd) if self._guarded else ()
         try:
             self._process = subprocess.Popen(
-                argv,
+                _guard(argv, keep) if keep else argv,
                 stdin=subprocess.DEVNULL,
                 stdout=out_write,
                 stderr=err_write if self._errors else out_write,
@@ -312,6 +307,13 @@ class _Run:
         if self._how == "exited" and code is None:
             code = -signal.SIGKILL  # its guardian was ended from outside
         return Ending(self._how, code if self._how == "exited" else None, left)
+
+
+def _guard(argv: list[str], keep: tuple[int, ...]) -> list[str]:
+    """The command that runs `argv` under a guardian with these descriptors: control, status, folder."""
+    script = os.path.join(os.path.dirname(__file__), "guardian.py")
+    numbers = (*keep, round(GRACE * 1000), round(LINGER * 1000))
+    return [sys.executable, "-I", "-S", script, *map(str, numbers), *argv]
 
 
 def signal_group(pid: int | None, number: int) -> bool:
