@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from wisp.host.build import Configured, configure
 from wisp.host.client import OpenFailed, OpenRequest
+from wisp.host.configure import Configured, configure
 from wisp.host.doctor import examine
 from wisp.host.library import SessionContent, SessionInfo, TrustBook, list_sessions, show_session
 from wisp.host.models import model_info, services
