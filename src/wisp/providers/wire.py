@@ -106,6 +106,12 @@ class Dialect(Protocol):
         ...
 
 
+def allowed_effort(request: ModelRequest) -> str:
+    """The effort to ask for: what was chosen, unless the model is known not to have that level."""
+    known = request.model.efforts
+    return request.effort if not known or request.effort in known else ""
+
+
 def dump(value: Any) -> bytes:
     """`value` as compact JSON; lone surrogates become U+FFFD instead of an error."""
     try:
