@@ -93,6 +93,7 @@ def test_what_is_not_text_is_refused_kindly(bench: Bench) -> None:
     assert "bash" in found["b"].text
     assert "pdftotext" in found["p.pdf"].text
     assert "ls or find" in found["d"].text
+    assert "~ is not expanded" in bench.call("read", path="~/.bashrc").text
     assert "did you mean app.py" in found["ap.py"].text
 
 

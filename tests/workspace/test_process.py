@@ -294,3 +294,9 @@ def test_it_works_from_worker_threads_at_once(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert [shell.said for shell in shells] == [b"0\n", b"1\n", b"2\n", b"3\n"]
+
+
+def test_when_memory_runs_out_the_command_goes_first(shell: Shell) -> None:
+    own = int(Path("/proc/self/oom_score_adj").read_text())
+    shell("cat /proc/self/oom_score_adj")
+    assert int(shell.said) == max(500, own)

@@ -329,3 +329,19 @@ def test_odd_names_and_bytes_survive(tmp_path: Path, engine: str) -> None:
     assert [hit[0] for hit in found] == [os.fsdecode(b"caf\xe9.txt"), "new\nline.txt"]
     assert found[0][2] == "caf\ufffd needle"
     assert len(find(tmp_path, engine, "*.txt")) == 2
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(\\w+\\s)*x", "((a*))*"])
+def test_without_ripgrep_a_pattern_that_may_never_end_is_refused(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "f").write_text("a" * 5000 + "!\n")
+    with pytest.raises(Refused, match="without ripgrep"):
+        grep(tmp_path, "python", Query(pattern))
+    assert grep(tmp_path, "python", Query("a+b+|a{2,9}!"))
+
+
+@pytest.mark.parametrize("engine", ALL)
+def test_credentials_below_a_searched_git_directory_stay_hidden(tmp_path: Path, engine: str) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/config").write_text("needle\n")
+    (tmp_path / ".git/HEAD").write_text("needle\n")
+    assert [hit[0] for hit in grep(tmp_path, engine, Query("needle"), ".git")] == ["HEAD"]

@@ -123,6 +123,10 @@ def relative(workspace: Workspace, path: str) -> str:
 
 
 def _missing(workspace: Workspace, place: Place, path: str) -> ToolFailure:
+    if path.startswith("~"):
+        return ToolFailure(
+            "not_found", f"{shown(path)} does not exist; ~ is not expanded, give the whole path"
+        )
     names = near(workspace, place)
     hint = (
         f"; did you mean {', '.join(shown(name) for name in names)}?" if names else "; use find or ls to look"

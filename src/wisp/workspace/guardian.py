@@ -181,11 +181,21 @@ def _become_subreaper() -> None:
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
+def _volunteer() -> None:
+    """When memory runs out, the command goes before the agent."""
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("500")
+    except OSError:
+        pass  # a system without the file, or a higher value already
+
+
 def _become(program: list[str], cwd: int, status: int) -> None:
     """In the forked child: own session, own folder, ordinary signals, then the program itself."""
     try:
         os.setsid()
         os.fchdir(cwd)
+        _volunteer()
         for number in range(1, signal.NSIG):
             if number not in (signal.SIGKILL, signal.SIGSTOP):
                 try:

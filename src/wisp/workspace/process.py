@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from wisp.workspace.errors import Refused, refusal
+from wisp.workspace.handles import as_folder
 from wisp.workspace.stop import StopToken
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class _Run:
                 stdout=out_write,
                 stderr=err_write if self._errors else out_write,
                 env=env,
-                cwd=None if self._guarded else f"/proc/self/fd/{cwd}",
+                cwd=None if self._guarded else as_folder(cwd),
                 pass_fds=keep,
                 start_new_session=True,
             )

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from wisp.workspace.errors import Refused, refusal, shown
-from wisp.workspace.openat2 import openat2, works
+from wisp.workspace.handles import openat2, where, works
 
 Resolver = Literal["auto", "openat2", "walk"]
 
@@ -147,7 +147,7 @@ class Workspace:
                 raise Refused("is_directory", f"{shown(place.path)} is a directory")
             if not stat.S_ISREG(found.st_mode):
                 raise Refused("not_regular", f"{shown(place.path)} is not a regular file")
-            return Opened(fd, _where(fd, place.path), found)
+            return Opened(fd, where(fd, place.path), found)
         except BaseException:
             os.close(fd)
             raise
@@ -155,7 +155,7 @@ class Workspace:
     def open_directory(self, place: Place) -> tuple[int, str]:
         """A readable handle of a directory, and where it really is."""
         fd = self.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, links=place.inside)
-        return fd, _where(fd, place.path)
+        return fd, where(fd, place.path)
 
     def open_parent(self, place: Place, *, create: bool = False) -> tuple[int, str]:
         """A handle of the directory that holds `place`, and the name in it; no link is followed.
@@ -195,7 +195,7 @@ class Workspace:
                 return place.path
             raise
         try:
-            return _where(fd, place.path)
+            return where(fd, place.path)
         finally:
             os.close(fd)
 
@@ -370,11 +370,3 @@ def _leads_out(place: Place, target: str) -> Refused:
 def _link_words(place: Place, name: str, target: str) -> str:
     at = "" if place.parts and name == place.parts[-1] else f" (at {shown(name)})"
     return f"{shown(place.path)} is a symbolic link to {shown(target)}{at}; name the target itself"
-
-
-def _where(fd: int, otherwise: str) -> str:
-    try:
-        found = os.readlink(f"/proc/self/fd/{fd}")
-    except OSError:
-        return otherwise
-    return found if found.startswith("/") and not found.endswith(" (deleted)") else otherwise

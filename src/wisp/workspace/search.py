@@ -106,7 +106,7 @@ class Searcher:
         if "\n" in query.pattern or escaped:
             raise Refused("invalid_pattern", "a pattern cannot span lines; search for a part of one line")
         fd, path, name = self._open(place)
-        collector = _Collector(query, explicit=bool(name))
+        collector = _Collector(query, path, explicit=bool(name))
         try:
             if self.rg:
                 self._grep_rg(self.rg, fd, name, query, collector, stop)
@@ -262,17 +262,18 @@ class Searcher:
 class _Collector:
     """Keeps hits up to the limit."""
 
-    def __init__(self, query: Query, *, explicit: bool) -> None:
+    def __init__(self, query: Query, top: str, *, explicit: bool) -> None:
         self.hits: list[Hit] = []
         self.more = False
         self.partial = False
         self._query, self._explicit = query, explicit
+        self._top = "" if why_protected(top, "read") else top + "/"
         self._count = 0
 
     def take(self, lines: list[ripgrep.Line]) -> bool:
         """Keep the lines of one file; False when the limit is reached."""
         path = os.fsdecode(lines[0].path.removeprefix(b"./"))
-        if not self._explicit and why_protected(path, "read"):
+        if not self._explicit and why_protected(self._top + path, "read"):
             return True
         for line in lines:
             if line.start >= 0:

@@ -1,6 +1,6 @@
-"""The kernel's own way to resolve a path beneath a directory, where the kernel has it.
+"""What only the system can say of handles: resolving beneath one, and where one really is.
 
-Knows the system call; nothing of what is opened.
+Knows the system calls; nothing of what is opened.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import sys
 
 _OPENAT2 = 437
+_GETPATH = 50
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 
 
@@ -32,6 +33,26 @@ def openat2(base: int, relative: str, flags: int, *, links: bool) -> int | None:
     if code in (errno.EXDEV, errno.ELOOP, errno.ENOSYS, errno.EAGAIN):
         return None
     raise OSError(code, os.strerror(code))
+
+
+def where(fd: int, otherwise: str) -> str:
+    """The present path of an open file; `otherwise` where the system does not tell."""
+    try:
+        if sys.platform == "darwin":
+            import fcntl
+
+            found = os.fsdecode(fcntl.fcntl(fd, _GETPATH, bytes(1024)).rstrip(b"\0"))
+        else:
+            found = os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        return otherwise
+    return found if found.startswith("/") and not found.endswith(" (deleted)") else otherwise
+
+
+def as_folder(fd: int) -> str:
+    """A path by which a program started now gets into this very directory."""
+    path = f"/proc/self/fd/{fd}"
+    return path if os.path.isdir(path) else where(fd, path)
 
 
 def works(top: int) -> bool:
