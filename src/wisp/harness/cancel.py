@@ -12,11 +12,12 @@ class CancelSwitch:
         self.requested = ""
         self._task: asyncio.Task[None] | None = None
 
-    def attach(self, task: asyncio.Task[None]) -> None:
-        """The task that drives the run; cancelled at once if that was asked for already."""
+    def attach(self, task: asyncio.Task[None] | None) -> None:
+        """The task that drives the run, once it has begun; a task cancelled before that would never settle.
+
+        A request made earlier is found in `requested` by the loop.
+        """
         self._task = task
-        if self.requested:
-            task.cancel()
 
     def request(self, reason: str) -> bool:
         """Stop the run because of `reason`; returns whether this was the first request."""

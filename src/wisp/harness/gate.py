@@ -11,6 +11,7 @@ from wisp.messages.content import Text
 from wisp.messages.tool import ToolOutcome
 from wisp.policy.command import plain_words
 from wisp.policy.decide import Policy, decide
+from wisp.policy.programs import runs_others
 from wisp.policy.rules import parse_rule
 from wisp.tools.base import Prepared
 
@@ -37,6 +38,13 @@ class Gate:
         self.policy = policy
         self.approver = approver
         self.denials: list[Denial] = []
+
+    def unasked(self, call_id: str, prepared: Prepared) -> ToolOutcome | None:
+        """As `admit` where nobody may be asked: what would be asked is refused."""
+        decision = decide(prepared.tool, prepared.effects, self.policy)
+        if decision.verdict == "allow":
+            return None
+        return self._refuse(call_id, prepared, decision.reason, headless=False)
 
     async def admit(self, call_id: str, prepared: Prepared, emit: Emit) -> ToolOutcome | None:
         """None when the call may run; otherwise the outcome that tells the model why not."""
@@ -97,7 +105,7 @@ def _session_rule(prepared: Prepared) -> str:
     effect = prepared.effects[0]
     if effect.kind == "execute":
         words = plain_words(effect.target)
-        return f"bash({' '.join(words)})" if words else ""
+        return f"bash({' '.join(words)})" if words and not runs_others(words[0]) else ""
     if effect.kind == "write" and effect.inside and not any(c in effect.target for c in "*?[]()"):
         return f"edit({effect.target})"
     return ""

@@ -1,7 +1,8 @@
 """Making a history lawful again before the next request.  Pure.
 
 A run can end between a call and its result: a crash, a closed iterator, a file from elsewhere.  Every
-open call gets a result that says so; a result without a call is left out.
+open call gets a result that says so; a result without a call is left out, and so is a second call of the
+same id; a history that lost its beginning says so first.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from wisp.messages.content import Text, ToolCall
-from wisp.messages.message import AssistantMessage, Message, ToolResult
+from wisp.messages.content import AssistantBlock, Text, ToolCall
+from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult
 
+LOST = "The beginning of this conversation was lost."
 INTERRUPTED = "interrupted: the outcome is unknown. It may have happened; check before you repeat it."
 
 
@@ -54,11 +56,30 @@ def repair(history: Sequence[Message], new_id: Callable[[], str]) -> Repaired:
                 notes.append(f"a result for the unknown call {message.call_id} was left out")
             continue
         close()
-        out.append(message)
         if isinstance(message, AssistantMessage):
+            if not out:
+                notes.append("the beginning of the conversation is missing")
+                out.append(Notice(LOST, new_id()))
+            message = _each_call_once(message, notes)
             waiting = {call.id: call for call in message.calls}
+        out.append(message)
     added = close()
     return Repaired(tuple(_in_call_order(out)), tuple(added), tuple(notes))
+
+
+def _each_call_once(message: AssistantMessage, notes: list[str]) -> AssistantMessage:
+    seen: set[str] = set()
+    kept: list[AssistantBlock] = []
+    for block in message.content:
+        if isinstance(block, ToolCall):
+            if block.id in seen:
+                notes.append(f"a second call with the id {block.id} was left out")
+                continue
+            seen.add(block.id)
+        kept.append(block)
+    if len(kept) == len(message.content):
+        return message
+    return msgspec.structs.replace(message, content=tuple(kept), native=None)
 
 
 def _in_call_order(messages: list[Message]) -> list[Message]:

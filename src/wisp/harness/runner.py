@@ -7,7 +7,7 @@ nothing outlives the process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Coroutine, Iterable
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -23,6 +23,7 @@ from wisp.loop.events import AgentCompleted, Event, QueueMessageInjected
 from wisp.loop.limits import Limits
 from wisp.loop.ports import CallIntent, RequestIntent
 from wisp.loop.runner import RunSpec, run_agent_loop
+from wisp.loop.settle import uncancelled
 from wisp.messages.ids import Clock
 from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
 from wisp.providers.base import ModelInfo, Provider
@@ -135,42 +136,30 @@ class AgentHarness:
         if self._driver is not None:
             raise Busy("a run is in progress; steer it, or wait for its end")
         channel = Channel[Event]()
-        self._switch = CancelSwitch()
-        self._driver = asyncio.ensure_future(self._drive(message, limits, channel, self._switch))
-        self._switch.attach(self._driver)
+        switch = self._switch = CancelSwitch()
+        driver = self._driver = asyncio.ensure_future(self._drive(message, limits, channel, switch))
+        driver.add_done_callback(lambda _: channel.close())
         try:
-            while True:
-                event = await channel.next()
-                if event is None:
-                    break
+            while (event := await channel.next()) is not None:
                 yield event
-            await self._driver
+            await asyncio.shield(driver)
         finally:
-            driver, self._driver = self._driver, None
-            if not driver.done():
-                self._switch.request("the caller left")
-                with suppress(asyncio.CancelledError):
-                    await _finished(driver)
-            self._switch = None
+            try:
+                if not driver.done():
+                    switch.request("the caller left")
+                    await uncancelled(_finished(driver))
+            finally:
+                self._driver = self._switch = None
 
     async def _drive(
         self, message: UserMessage, limits: Limits, channel: Channel[Event], switch: CancelSwitch
     ) -> None:
-        completed: AgentCompleted | None = None
+        switch.attach(asyncio.current_task())
         try:
-            await self._accept(message, channel)
-            spec = RunSpec(
-                self.model,
-                self._instructions.blocks(),
-                limits,
-                self._max_output,
-                self._effort,
-                self._session_id,
-                self._output_schema,
-            )
+            await self._whole(self._accept(message, channel), switch)
             loop = run_agent_loop(
                 self._transcript.messages,
-                spec,
+                self._spec(limits),
                 self.provider,
                 self.toolbox,
                 self._clock,
@@ -180,25 +169,45 @@ class AgentHarness:
             )
             async with aclosing(loop) as events:
                 async for event in events:
-                    if isinstance(event, QueueMessageInjected):
-                        await self._injected(event)
-                    elif isinstance(event, AgentCompleted):
-                        completed = event
-                        await self._ended(event)
-                    channel.put(event)
-        except asyncio.CancelledError:
-            if not switch.requested:
-                raise
-            if completed is None:  # cancelled before the loop began
-                completed = AgentCompleted("cancelled", 0, switch.requested)
-                await self._ended(completed)
-                channel.put(completed)
+                    await self._follow(event, channel, switch)
+            await self._whole(asyncio.sleep(0), switch)  # a cancellation that came too late ends here
         except BaseException as exc:
             with suppress(Exception):  # the first failure is what the caller must see
-                await self._ended(AgentCompleted("error", 0, f"{type(exc).__name__}: {exc}", "internal"))
+                await uncancelled(self._ended(_broken(exc)))
             raise
-        finally:
-            channel.close()
+
+    async def _follow(self, event: Event, channel: Channel[Event], switch: CancelSwitch) -> None:
+        """Keep what the loop tells, then tell it on."""
+        if isinstance(event, QueueMessageInjected):
+            await self._whole(self._injected(event), switch)
+            channel.put(event)
+            channel.put(self.queues.state())
+            return
+        if isinstance(event, AgentCompleted):
+            await self._whole(self._ended(event), switch)
+        channel.put(event)
+
+    @staticmethod
+    async def _whole(work: Coroutine[Any, Any, None], switch: CancelSwitch) -> None:
+        """Do `work` to its end; a cancellation that was asked for is left to the loop, which looks for it."""
+        try:
+            await uncancelled(work)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not switch.requested or task is None:
+                raise
+            task.uncancel()
+
+    def _spec(self, limits: Limits) -> RunSpec:
+        return RunSpec(
+            self.model,
+            self._instructions.blocks(),
+            limits,
+            self._max_output,
+            self._effort,
+            self._session_id,
+            self._output_schema,
+        )
 
     async def _accept(self, message: UserMessage, channel: Channel[Event]) -> None:
         """Make the history lawful, then take the prompt; durable when this returns."""
@@ -243,8 +252,15 @@ class _Keeper:
         self._transcript.append(outcome)
 
 
-async def _finished(task: asyncio.Task[None]) -> None:
-    while not task.done():
-        await asyncio.wait([task])
-    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, Exception):
-        raise error
+def _broken(exc: BaseException) -> AgentCompleted:
+    if isinstance(exc, asyncio.CancelledError):
+        return AgentCompleted("cancelled", 0, "the program is ending")
+    return AgentCompleted("error", 0, f"{type(exc).__name__}: {exc}", "internal")
+
+
+async def _finished(driver: asyncio.Task[None]) -> None:
+    """Wait for a run whose caller has left; what it raised has no one else to go to."""
+    await asyncio.wait([driver])
+    if not driver.cancelled() and isinstance(error := driver.exception(), BaseException):
+        if not isinstance(error, Exception):
+            raise error

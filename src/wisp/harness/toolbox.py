@@ -9,7 +9,11 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
+
+import msgspec
 
 from wisp.harness.gate import Gate
 from wisp.loop.events import ToolExecutionProgress
@@ -23,6 +27,8 @@ from wisp.workspace.stop import Stopped, StopToken
 
 T = TypeVar("T")
 
+CHANGED = "the operation is no longer the one that was approved; repeat the call"
+
 
 class ToolCallReady:
     """One call after it was judged; what the loop calls a `ReadyCall`."""
@@ -31,8 +37,8 @@ class ToolCallReady:
         self._box = box
         self._call = call
         self._tool = tool
-        self._prepared = prepared
-        self._admitted = prepared.digest() if prepared is not None and self.effectful else ""
+        self.prepared = prepared
+        self._admitted = prepared.digest() if prepared is not None else ""
         self._touched = box.touched(self.resources)
         self.failure: ToolOutcome | None = None
 
@@ -49,26 +55,26 @@ class ToolCallReady:
     @property
     def effectful(self) -> bool:
         """Whether any declared effect is more than reading."""
-        prepared = self._prepared
+        prepared = self.prepared
         return prepared is not None and any(effect.kind != "read" for effect in prepared.effects)
 
     @property
     def resources(self) -> tuple[str, ...]:
         """Canonical names of what it touches."""
-        return self._prepared.resources if self._prepared is not None else ()
+        return self.prepared.resources if self.prepared is not None else ()
 
     @property
     def summary(self) -> str:
         """One line that says what it does."""
-        return self._prepared.summary if self._prepared is not None else self._call.name
+        return self.prepared.summary if self.prepared is not None else self._call.name
 
     async def run(self, emit: Emit) -> ToolOutcome:
         """Do it; see `loop.ports.ReadyCall.run`."""
-        assert self._prepared is not None and self._tool is not None
-        if self._admitted and self._prepared.digest() != self._admitted:
-            return ToolFailure("denied", "the operation changed after it was approved").outcome()
+        assert self.prepared is not None and self._tool is not None
+        if self.prepared.digest() != self._admitted:
+            return ToolFailure("denied", CHANGED).outcome()
         fresh = self._box.touched(self.resources) == self._touched
-        return await self._box.perform(self._call.id, self._tool, self._prepared, emit, fresh=fresh)
+        return await self._box.perform(self._call.id, self._tool, self.prepared, emit, fresh=fresh)
 
 
 class Toolbox:
@@ -87,19 +93,29 @@ class Toolbox:
 
     async def prepare(self, call: ToolCall, emit: Emit) -> ToolCallReady:
         """Decode, judge and, where needed, ask about one call."""
+        ready = await self._decoded(call)
+        if ready.failure is None and ready.prepared is not None:
+            ready.failure = await self.gate.admit(call.id, ready.prepared, emit)
+        return ready
+
+    async def prepare_unasked(self, call: ToolCall) -> ToolCallReady:
+        """Decode and judge one call when nobody may be asked: what would be asked is refused."""
+        ready = await self._decoded(call)
+        if ready.failure is None and ready.prepared is not None:
+            ready.failure = self.gate.unasked(call.id, ready.prepared)
+        return ready
+
+    async def _decoded(self, call: ToolCall) -> ToolCallReady:
         tool = self._tools.get(call.name)
         ready = ToolCallReady(self, call, tool, None)
         try:
             if tool is None:
                 names = ", ".join(sorted(self._tools)) or "none"
                 raise ToolFailure("unknown_tool", f"there is no tool {call.name!r}; the tools are: {names}")
-            prepared = await self._prepare(call, tool)
+            return ToolCallReady(self, call, tool, await self._prepare(call, tool))
         except ToolFailure as failure:
             ready.failure = failure.outcome()
             return ready
-        ready = ToolCallReady(self, call, tool, prepared)
-        ready.failure = await self.gate.admit(call.id, prepared, emit)
-        return ready
 
     async def _prepare(self, call: ToolCall, tool: Tool) -> Prepared:
         if call.fault:
@@ -126,13 +142,13 @@ class Toolbox:
         loop = asyncio.get_running_loop()
 
         def progress(text: str) -> None:
-            loop.call_soon_threadsafe(emit, ToolExecutionProgress(call_id, text))
+            with suppress(RuntimeError):  # the event loop may be gone; a tool must not fail for that
+                loop.call_soon_threadsafe(emit, ToolExecutionProgress(call_id, text))
 
         context = RunContext(token, progress)
         try:
             if not fresh:
-                arguments = dict(prepared.arguments)
-                prepared = await self._in_thread(lambda: tool.prepare(arguments), None)
+                prepared = await self._again(tool, prepared)
             if inspect.iscoroutinefunction(prepared.run):
                 outcome: ToolOutcome = await prepared.run(context)
             else:
@@ -146,6 +162,14 @@ class Toolbox:
             for name in prepared.resources:
                 self._written[name] = self._written.get(name, 0) + 1
         return outcome
+
+    async def _again(self, tool: Tool, admitted: Prepared) -> Prepared:
+        """Prepare an admitted call anew; only the state of the world may differ from what was admitted."""
+        arguments = dict(admitted.arguments)
+        anew = await self._in_thread(lambda: tool.prepare(arguments), None)
+        if _operation(anew) != _operation(admitted):
+            raise ToolFailure("denied", CHANGED)
+        return anew
 
     async def _in_thread(self, work: Callable[[], T], token: StopToken | None) -> T:
         """Run blocking `work` in a worker thread.
@@ -170,6 +194,12 @@ class Toolbox:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
+
+
+def _operation(prepared: Prepared) -> str:
+    """Identity of an operation whatever state the world is in."""
+    effects = tuple(msgspec.structs.replace(effect, exists=True) for effect in prepared.effects)
+    return replace(prepared, fingerprint="", effects=effects).digest()
 
 
 async def _result(future: asyncio.Future[T]) -> T:

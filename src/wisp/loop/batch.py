@@ -1,7 +1,7 @@
 """In which order the calls of one message run.  Pure.
 
-Sequential, in call order, unless every call is parallel-safe and no two share a resource.  The order is
-what keeps an edit before the test that depends on it; the existence of a batch promises nothing.
+Sequential, in call order, unless every call is parallel-safe and none changes what another one touches.
+The order is what keeps an edit before the test that depends on it; a batch promises nothing.
 """
 
 from __future__ import annotations
@@ -42,5 +42,6 @@ def groups(ready: Sequence[T]) -> list[list[T]]:
 def _independent(calls: Sequence[Schedulable]) -> bool:
     if not all(call.parallel_safe for call in calls):
         return False
-    names = [name for call in calls if call.effectful for name in call.resources]
-    return len(names) == len(set(names))
+    touched = [name for call in calls for name in set(call.resources)]
+    changed = {name for call in calls if call.effectful for name in call.resources}
+    return all(touched.count(name) == 1 for name in changed)

@@ -12,7 +12,8 @@
 
 Every `TurnStarted` is followed by exactly one `TurnCompleted`, also when the turn failed or was
 cancelled; a turn that failed before its message was whole has no `MessageCompleted`.  `AgentCompleted`
-is always last.  An event is a value: changing it changes nothing that the run holds.
+is always last; only a bug or a failed guard ends the stream without it, by raising after the turn's
+`TurnCompleted`.  An event is a value: changing it changes nothing that the run holds.
 """
 
 from __future__ import annotations

@@ -58,7 +58,11 @@ class Slot:
 
 def cancelled_outcome() -> ToolOutcome:
     """What a call gets that was never begun because the run was stopped."""
-    return ToolOutcome((Text("not run: the user interrupted before it started"),), True, "cancelled")
+    return _failed("cancelled", "not run: the user interrupted before it started")
+
+
+def _failed(code: str, message: str) -> ToolOutcome:
+    return ToolOutcome((Text(f"error ({code}): {message}"),), True, code)
 
 
 class Batch:
@@ -101,11 +105,11 @@ class Batch:
 
     async def _prepare(self) -> AsyncIterator[Event]:
         for slot in self._slots:
-            if self.stopped:
-                return
             slot.began = self._clock.monotonic()
             yield ToolCalled(self._turn, slot.call.id, slot.call.name, slot.call.arguments)
             yield ToolExecutionStarted(self._turn, slot.call.id, slot.call.name)
+            if self._over():
+                continue
             preparing = asyncio.ensure_future(self._runtime.prepare(slot.call, self._emit))
             try:
                 async for event in self._until([preparing]):
@@ -114,13 +118,17 @@ class Batch:
                 if not preparing.done():
                     preparing.cancel()
                     await asyncio.wait([preparing])
-            if not preparing.cancelled():
+            if preparing.cancelled():
+                continue
+            if (error := preparing.exception()) is not None:
+                self._foreign = self._foreign or error
+            else:
                 slot.ready = preparing.result()
 
     async def _run_group(self, group: list[Slot]) -> AsyncIterator[Event]:
         for slot in group:
             ready = slot.ready
-            if ready is None or ready.failure is not None or self.stopped or self._foreign:
+            if ready is None or ready.failure is not None or self._over():
                 continue
             intent = CallIntent(self._turn, slot.call, slot.result_id, ready.replay, ready.effectful)
             try:
@@ -133,22 +141,28 @@ class Batch:
         async for event in self._until([slot.task for slot in group if slot.task is not None]):
             yield event
         for slot in group:
-            outcome = self._outcome(slot)
-            for event in await self._settle(slot, outcome):
+            for event in await self._settle(slot, self._outcome(slot)):
                 yield event
+
+    def _over(self) -> bool:
+        """Whether nothing more may begin: the run was asked to stop, or something broke."""
+        self.stopped = self.stopped or bool(self._cancel.requested)
+        return self.stopped or self._foreign is not None
 
     def _outcome(self, slot: Slot) -> ToolOutcome:
         if slot.task is not None and slot.task.done():
             if slot.task.cancelled():
-                return cancelled_outcome()
+                return _failed("cancelled", "stopped by the user; it may have done a part of its work")
             error = slot.task.exception()
             if error is None:
                 return slot.task.result()
             self._foreign = self._foreign or error
-            return ToolOutcome((Text("the tool failed inside the agent; this is a bug"),), True, "internal")
-        if slot.ready is not None and slot.ready.failure is not None and not self.stopped:
+            return _failed("internal", "the tool failed inside the agent; this is a bug")
+        if slot.ready is not None and slot.ready.failure is not None:
             return slot.ready.failure
-        return cancelled_outcome()
+        if self.stopped:
+            return cancelled_outcome()
+        return _failed("not_started", "not run: the run ended before this call started")
 
     async def _settle(self, slot: Slot, outcome: ToolOutcome) -> list[Event]:
         call = slot.call
@@ -178,9 +192,11 @@ class Batch:
         self._wake.set()
 
     async def _until(self, tasks: Sequence[asyncio.Future[Any]]) -> AsyncIterator[Event]:
-        """Tell events until all `tasks` are done; a requested cancellation is passed on to them once."""
+        """Tell events until all `tasks` are done; every cancellation is passed on to them."""
         for task in tasks:
             task.add_done_callback(lambda _: self._wake.set())
+            if self.stopped:  # a cancellation came while the group was being started
+                task.cancel()
         while True:
             while self._told:
                 yield self._told.pop(0)
@@ -195,25 +211,31 @@ class Batch:
                     task.cancel()
 
     def _note_cancel(self) -> None:
-        """A cancellation arrived; swallow it when it was asked for, remember it otherwise."""
-        current = asyncio.current_task()
-        if current is not None:
-            current.uncancel()
-        if not self._cancel.requested:
-            self._foreign = self._foreign or asyncio.CancelledError()
+        """A cancellation arrived; take it when it was asked for, else remember to pass it on."""
         self.stopped = True
+        if self._cancel.requested:
+            current = asyncio.current_task()
+            if current is not None:
+                current.uncancel()
+        else:
+            self._foreign = self._foreign or asyncio.CancelledError()
 
     async def _abandon(self) -> None:
-        """Stop and record whatever still runs; only after an error or when the iterator was closed."""
+        """Stop what still runs and answer every call; only after an error or when the iterator was closed."""
+        if len(self.results) == len(self._slots):
+            return
         running = [slot.task for slot in self._slots if slot.task is not None and not slot.task.done()]
         for task in running:
             task.cancel()
         if running:
-            await uncancelled(_all_done(running))
-        done = {result.id for result in self.results}
-        for slot in self._slots:
-            if slot.ran and slot.result_id not in done:
-                await self._settle(slot, self._outcome(slot))
+            try:
+                await uncancelled(_all_done(running))
+            except asyncio.CancelledError:
+                self._note_cancel()
+        for slot in self._slots[len(self.results) :]:
+            await self._settle(slot, self._outcome(slot))
+        if isinstance(self._foreign, asyncio.CancelledError):
+            raise self._foreign
 
 
 async def _run(ready: ReadyCall, emit: Callable[[Event], None]) -> ToolOutcome:

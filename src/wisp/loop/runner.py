@@ -18,6 +18,7 @@ from wisp.loop.events import (
     AgentStarted,
     Event,
     MessageCompleted,
+    QueueMessageInjected,
     RunStop,
     TurnCompleted,
     TurnOutcome,
@@ -129,6 +130,7 @@ class _Run:
         self.spent = Spent()
         self.stop: AgentCompleted | None = None
         self.answer: AssistantMessage | None = None
+        self.cut: asyncio.CancelledError | None = None
 
     async def events(self) -> AsyncGenerator[Event, None]:
         yield AgentStarted(self.provider.name, self.spec.model.id)
@@ -138,32 +140,50 @@ class _Run:
                 reason: RunStop = "turn_limit" if over.which == "turns" else "budget"
                 self._end(reason, over.message, over.which)
                 break
+            if self._cancelled():
+                break
             turn = self.spent.turns + 1
             yield TurnStarted(turn)
-            outcome: TurnOutcome = "completed"
             self.answer = None
-            async with aclosing(self._turn(turn)) as events:
-                async for event in events:
-                    yield event
-            stopped: AgentCompleted | None = self.stop
-            if stopped is not None and stopped.stop_reason in ("provider_failure", "error", "cancelled"):
-                outcome = "cancelled" if stopped.stop_reason == "cancelled" else "failed"
+            broken: Exception | None = None
+            try:
+                async with aclosing(self._turn(turn)) as events:
+                    async for event in events:
+                        yield event
+            except Exception as exc:
+                broken = exc
+            outcome = self._outcome(broken)
             yield TurnCompleted(turn, outcome, self._finish_reason(outcome))
+            if broken is not None:
+                raise broken
             for injected in self._boundary():
                 self.messages.append(injected.message)
                 yield injected
         assert self.stop is not None
         yield msgspec.structs.replace(self.stop, turns=self.spent.turns)
 
+    def _outcome(self, broken: Exception | None) -> TurnOutcome:
+        if broken is not None:
+            return "failed"
+        reason = self.stop.stop_reason if self.stop is not None else ""
+        if reason == "cancelled":
+            return "cancelled"
+        return "failed" if reason in ("provider_failure", "error") else "completed"
+
     def _finish_reason(self, outcome: TurnOutcome) -> StopReason:
         if outcome == "cancelled":
             return "cancelled"
         return self.answer.stop if self.answer is not None else "error"
 
-    def _boundary(self) -> Sequence[Any]:
-        """Deliver waiting messages; a follow-up takes back a normal end of the run."""
+    def _boundary(self) -> Sequence[QueueMessageInjected]:
+        """Deliver waiting messages; one takes back a normal end of the run.
+
+        What no request of this run could answer stays in the queue.
+        """
         ended = self.stop
         if ended is not None and ended.stop_reason != "model_finished":
+            return ()
+        if self.cancel.requested or exhausted(self.spec.limits, self.spent) is not None:
             return ()
         delivered = self.mailbox.collect(would_stop=ended is not None)
         if delivered:
@@ -201,14 +221,17 @@ class _Run:
         stream = AnswerStream(self.provider, self._request(), turn, message_id)
         try:
             await self.guard.about_to(RequestIntent(turn, message_id))
+            if self._cancelled():
+                self._spend(None, None)
+                return
             async with aclosing(stream.events()) as events:
                 async for event in events:
                     yield event
-        except asyncio.CancelledError:
-            await self._keep_partial(stream.partial("cancelled", self.cancel.requested or "cancelled"))
+        except asyncio.CancelledError as exc:
+            self._caught(exc)
             self._spend(None, None)
-            if not self._cancelled():
-                raise
+            await self._keep_partial(stream.partial("cancelled", self.cancel.requested or "cancelled"))
+            self._cancelled()
             return
         final = stream.final
         if final is None:
@@ -217,7 +240,8 @@ class _Run:
         elif isinstance(final, Failed):
             self._spend(None, None)
             await self._keep_partial(stream.partial("error", final.message))
-            self._end("provider_failure", final.message, final.kind)
+            if not self._cancelled():
+                self._end("provider_failure", final.message, final.kind)
         else:
             async for event in self._accept(turn, msgspec.structs.replace(final.message, id=message_id)):
                 yield event
@@ -244,20 +268,14 @@ class _Run:
             return
         cost = cost_of(message.usage or Usage(), self.spec.model.price)
         self._spend(message.usage, cost)
-        cut: asyncio.CancelledError | None = None
-        try:
-            await uncancelled(self.guard.settled(message))
-        except asyncio.CancelledError as exc:
-            cut = exc
-        self.messages.append(message)
+        await self._keep(message)
         self.answer = message
         yield MessageCompleted(turn, message, message.stop, cost)
-        if cut is not None:
-            refused = RefuseCalls(message.calls, "cancelled", "not run: the user interrupted")
-            async for event in self._refuse_calls(turn, refused):
+        if self.cancel.requested or self.cut is not None:
+            why = RefuseCalls(message.calls, "cancelled", "not run: the user interrupted")
+            async for event in self._refuse_calls(turn, why):
                 yield event
-            if not self._cancelled():
-                raise cut
+            self._cancelled()
 
     async def _run_calls(self, turn: int, step: RunCalls) -> AsyncGenerator[Event, None]:
         batch = Batch(turn, step.calls, self.tools, self.guard, self.clock, self.cancel)
@@ -267,8 +285,7 @@ class _Run:
                     yield event
         finally:
             self.messages.extend(batch.results)
-        if batch.stopped:
-            self._end("cancelled", self.cancel.requested)
+        self._cancelled()
 
     async def _refuse_calls(self, turn: int, step: RefuseCalls) -> AsyncGenerator[Event, None]:
         for call, result in zip(
@@ -277,29 +294,41 @@ class _Run:
             await self._keep(result)
             for event in told_unrun(turn, call, result):
                 yield event
-        if step.stop is not None:
+        if not self._cancelled() and step.stop is not None:
             self._end(step.stop, step.message)
 
     # -- keeping ------------------------------------------------------------------------------------------
 
-    async def _keep(self, result: ToolResult) -> None:
-        await uncancelled(self.guard.settled(result))
-        self.messages.append(result)
+    async def _keep(self, outcome: AssistantMessage | ToolResult) -> None:
+        """Have `outcome` recorded whatever is cancelled meanwhile; `_cancelled` acts on that later."""
+        try:
+            await uncancelled(self.guard.settled(outcome))
+        except asyncio.CancelledError as exc:
+            self._caught(exc)
+        self.messages.append(outcome)
 
     async def _keep_partial(self, partial: AssistantMessage | None) -> None:
         if partial is not None:
-            await uncancelled(self.guard.settled(partial))
-            self.messages.append(partial)
+            await self._keep(partial)
 
     def _spend(self, usage: Usage | None, cost: float | None) -> None:
         self.spent = self.spent.after(usage, cost)
 
-    def _cancelled(self) -> bool:
-        """Take a cancellation as the end of the run if it was asked for; say whether it was."""
+    def _caught(self, exc: asyncio.CancelledError) -> None:
+        """Take note of a cancellation; one that nobody asked for is raised once everything is settled."""
         if not self.cancel.requested:
-            return False
-        task = asyncio.current_task()
-        if task is not None:
+            self.cut = exc
+        elif (task := asyncio.current_task()) is not None:
             task.uncancel()
-        self._end("cancelled", self.cancel.requested)
-        return True
+
+    def _cancelled(self) -> bool:
+        """End the run if a cancellation was asked for; say whether it was.
+
+        Raises:
+            asyncio.CancelledError: one came that nobody asked for.
+        """
+        if self.cut is not None:
+            raise self.cut
+        if self.cancel.requested:
+            self._end("cancelled", self.cancel.requested)
+        return bool(self.cancel.requested)

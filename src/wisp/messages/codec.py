@@ -74,11 +74,25 @@ def arguments_or_fault(text: str | None) -> tuple[str, str]:
 
 
 def ascii_json(value: Any) -> bytes:
-    """`value` as compact JSON with every character beyond ASCII escaped: safe on one line, in any locale."""
-    raw = msgspec.json.encode(value)
+    """`value` as compact JSON with every character beyond ASCII escaped: safe on one line, in any locale.
+
+    A lone surrogate, which no JSON reader has to accept, becomes U+FFFD.
+    """
+    try:
+        raw = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        raw = msgspec.json.encode(_cleaned(msgspec.to_builtins(value)))
     if raw.isascii():
         return raw
     return _NON_ASCII.sub(_escape, raw.decode()).encode("ascii")
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {_cleaned(name): _cleaned(item) for name, item in value.items()}
+    return [_cleaned(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -111,7 +125,9 @@ def _bounded_int(text: str) -> int:
 
 
 def _finite(text: str) -> float:
-    value = float(text) if len(text) <= MAX_DIGITS else float("inf")
+    if len(text) > MAX_DIGITS:
+        raise NotAnObject("a number is too long")
+    value = float(text)
     if value in (float("inf"), float("-inf")):
         raise NotAnObject("a number is out of range")
     return value

@@ -51,7 +51,7 @@ class SystemClock:
     def new_id(self) -> str:
         """An identifier later than every one before it, even when the system's clock is set back."""
         millis, entropy = self._last
-        now = int(time.time() * 1000)
+        now = int(self.now() * 1000)
         if now > millis:
             millis, entropy = now, int.from_bytes(os.urandom(10), "big") >> 1
         else:

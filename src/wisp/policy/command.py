@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import re
 
+from wisp.policy.programs import GIT_PLAIN, reaches, runs_others
+
 _PLAIN = re.compile(r"[A-Za-z0-9_./:=,@%+-]+(?: +[A-Za-z0-9_./:=,@%+-]+)*")
+_JOIN = re.compile(r"\\\n|\$(?=[\"'])")
 _SPLIT = re.compile(r"[;&|\n\r(){}`<>!]|\$\(")
 _NOISE = re.compile(r"[\"'\\]")
-
-_RUNNERS = (
-    "bash sh zsh fish dash ksh env sudo doas su xargs nohup setsid nice timeout time command exec eval "
-    "source python python3 perl ruby node lua awk gawk ssh find tee"
-)
-_NEVER_BY_RULE = frozenset(_RUNNERS.split())
-"""Programs that run other programs, or any code in their arguments: a rule for them must name every word."""
+LONGEST = 4096
+"""Longest command, in characters, that an allow rule covers: what nobody reads to its end is asked about."""
 
 
 def plain_words(command: str) -> list[str] | None:
@@ -40,11 +38,30 @@ def allowed_by(pattern: str, command: str) -> bool:
     spelled out word by word.
     """
     words, wanted = plain_words(command), pattern.split()
-    if words is None or not wanted:
+    if words is None or not wanted or len(command) > LONGEST:
         return False
-    if wanted[0].rsplit("/", 1)[-1] in _NEVER_BY_RULE and any("*" in word for word in wanted):
+    if any("*" in word for word in wanted) and (runs_others(words[0]) or not _harmless(wanted, words)):
         return False
     return _matches(wanted, words)
+
+
+def _harmless(wanted: list[str], words: list[str]) -> bool:
+    """Whether no wildcard of `wanted` stands for a word that reaches further than the program's name says."""
+    program, covered = words[0].rsplit("/", 1)[-1], _covered(wanted, words)
+    if program == "uniq":  # its second operand is a file it writes
+        return sum(not word.startswith("-") for word in words[1:]) < 2
+    if program == "git":
+        if 1 in covered and words[1] not in GIT_PLAIN:
+            return False
+        if any("::" in words[place] for place in covered):
+            return False
+    return not any(reaches(program, words[place]) for place in covered)
+
+
+def _covered(wanted: list[str], words: list[str]) -> list[int]:
+    """Places in `words` that a wildcard of `wanted` stands for."""
+    fixed = {place for place, word in enumerate(wanted) if word not in ("*", "**")}
+    return [place for place in range(len(words)) if place not in fixed]
 
 
 def denied_by(pattern: str, command: str) -> bool:
@@ -52,14 +69,29 @@ def denied_by(pattern: str, command: str) -> bool:
     wanted = pattern.split()
     if not wanted:
         return False
-    open_ended = wanted if wanted[-1] == "**" else [*wanted, "**"]
-    for piece in _SPLIT.split(_NOISE.sub("", command)):
+    wanted = wanted[:-1] if wanted[-1] == "**" and len(wanted) > 1 else wanted
+    for piece in _SPLIT.split(_NOISE.sub("", _JOIN.sub("", command))):
         words = piece.split()
-        for start in range(len(words)):
-            rest = words[start:]
-            if _matches(open_ended, [rest[0].rsplit("/", 1)[-1], *rest[1:]]) or _matches(open_ended, rest):
-                return True
+        if any(_found(wanted, words, place) for place in range(len(words))):
+            return True
     return False
+
+
+def _found(wanted: list[str], words: list[str], start: int) -> bool:
+    """Whether `wanted` stands in `words` from `start` on, options (with or without a value) between aside."""
+    if not (_word(wanted[0], words[start]) or wanted[0] == words[start].rsplit("/", 1)[-1]):
+        return False
+    place = start + 1
+    for want in wanted[1:]:
+        while place < len(words) and not _word(want, words[place]):
+            option_before = place > start + 1 and words[place - 1].startswith("-")
+            if not (words[place].startswith("-") or option_before):
+                return False
+            place += 1
+        if place >= len(words):
+            return False
+        place += 1
+    return True
 
 
 def _matches(wanted: list[str], words: list[str]) -> bool:

@@ -8,6 +8,7 @@ are relative to the workspace root unless they begin with `/` or `**`.
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import msgspec
@@ -46,44 +47,51 @@ def parse_rule(text: str) -> Rule:
         BadRule: it has not the form `tool` or `tool(pattern)`.
     """
     found = _FORM.fullmatch(text.strip())
-    if found is None or found[2] == "":
+    if found is None or (found[2] is not None and not found[2].strip()):
         raise BadRule(f"{text!r} is not a rule; write for instance 'bash(git status)' or 'edit(src/**)'")
+    if found[2] is not None and _FAMILY.get(found[1]) != "execute":
+        try:
+            _glob(found[2])
+        except re.error as exc:
+            raise BadRule(f"{text!r} has a bad pattern: {exc}") from None
     return Rule(found[1], found[2], text.strip())
 
 
 def denies(rule: Rule, tool: str, effect: Effect, root: str) -> bool:
-    """Whether a deny `rule` covers `effect` of `tool`."""
+    """Whether a deny `rule` covers `effect` of `tool`; `*` in the rule's tool name stands for any letters."""
     if rule.pattern is None:
-        return rule.tool in (tool, "*")
-    if _FAMILY.get(rule.tool) == effect.kind:
-        if effect.kind == "execute":
-            return denied_by(rule.pattern, effect.target)
-        return _path(rule.pattern, effect.target, root)
-    return rule.tool == tool and _path(rule.pattern, effect.target, root)
+        return fnmatchcase(tool, rule.tool)
+    if _FAMILY.get(rule.tool, effect.kind if fnmatchcase(tool, rule.tool) else "") != effect.kind:
+        return False
+    if effect.kind == "execute":
+        return denied_by(rule.pattern, effect.target)
+    return _path(rule.pattern, effect.target, root)
 
 
 def allows(rule: Rule, tool: str, effect: Effect, root: str) -> bool:
     """Whether an allow `rule` covers the whole of `effect` of `tool`."""
     if rule.pattern is None:
         return rule.tool == tool
-    if _FAMILY.get(rule.tool) == effect.kind:
-        if effect.kind == "execute":
-            return allowed_by(rule.pattern, effect.target)
-        return _path(rule.pattern, effect.target, root)
-    return rule.tool == tool and _path(rule.pattern, effect.target, root)
+    if _FAMILY.get(rule.tool, effect.kind if rule.tool == tool else "") != effect.kind:
+        return False
+    if effect.kind == "execute":
+        return allowed_by(rule.pattern, effect.target)
+    return _path(rule.pattern, effect.target, root)
 
 
 def _path(pattern: str, target: str, root: str) -> bool:
+    if pattern.endswith("/"):
+        pattern += "**"
     if not pattern.startswith(("/", "**")):
-        pattern = root.rstrip("/") + "/" + pattern
-        pattern = _escape_root(pattern, root)
+        while pattern.startswith("./"):
+            pattern = pattern[2:]
+        return _glob(_literal(root.rstrip("/") + "/") + pattern).fullmatch(target) is not None
     return _glob(pattern).fullmatch(target) is not None
 
 
-def _escape_root(pattern: str, root: str) -> str:
-    """Wildcards in the root's own name are letters, not wildcards."""
-    prefix = root.rstrip("/") + "/"
-    return re.sub(r"([*?\[])", r"[\1]", prefix) + pattern[len(prefix) :]
+def _literal(text: str) -> str:
+    """`text` as a pattern that matches only itself: wildcards in the root's name are letters."""
+    return re.sub(r"([*?\[])", r"[\1]", text)
 
 
 @lru_cache(maxsize=512)
@@ -104,10 +112,17 @@ def _glob(pattern: str) -> re.Pattern[str]:
             out.append("[^/]")
             i += 1
         elif char == "[" and (end := pattern.find("]", i + 2)) > 0:
-            body = pattern[i + 1 : end].replace("\\", "\\\\")
-            out.append("[" + ("^" + body[1:] if body[0] == "!" else body.replace("^", "\\^")) + "]")
+            out.append(_set(pattern[i + 1 : end]))
             i = end + 1
         else:
             out.append(re.escape(char))
             i += 1
     return re.compile("".join(out), re.DOTALL)
+
+
+def _set(body: str) -> str:
+    """One `[...]` as a regular expression: ranges kept, everything else a letter, never a `/`."""
+    negated = body[0] == "!"
+    safe = re.sub(r"([\\^\[\]&~|])", r"\\\1", body[1:] if negated else body)
+    safe = safe.replace("--", r"\--")
+    return f"(?!/)[{'^' if negated else ''}{safe}]"
