@@ -91,7 +91,7 @@ class EditTool:
             summary=summary,
             preview=preview,
             fingerprint=fingerprint,
-            resources=(target.path,),
+            resources=(target.told,),
         )
 
     def _plan(self, target: Target, args: EditArguments, name: str) -> tuple[files.Content, Plan]:

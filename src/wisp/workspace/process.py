@@ -185,10 +185,11 @@ class _Run:
                 pass_fds=keep,
                 start_new_session=True,
             )
-        except OSError as exc:
+        except (OSError, ValueError) as exc:
             for fd in ours:
                 os.close(fd)
-            raise Refused("spawn_failed", f"{argv[0]} cannot be started: {exc.strerror}") from None
+            why = exc.strerror if isinstance(exc, OSError) else str(exc)
+            raise Refused("spawn_failed", f"{argv[0]} cannot be started: {why}") from None
         finally:
             for fd in theirs:
                 os.close(fd)
