@@ -15,7 +15,6 @@ from wisp.messages.tool import ToolFailure
 from wisp.tools.edit import Change, plan_edits
 from wisp.workspace.text import DEFAULT_FALLBACKS
 
-
 SOAK = os.environ.get("WISP_SOAK") == "1"
 
 
