@@ -15,6 +15,8 @@ from wisp.messages.tool import ToolFailure
 from wisp.tools.edit import Change, plan_edits
 from wisp.workspace.text import DEFAULT_FALLBACKS
 
+SOAK = os.environ.get("WISP_SOAK") == "1"
+
 
 def edited(data: bytes, *edits: tuple[str, str], fallbacks: tuple[str, ...] = DEFAULT_FALLBACKS) -> bytes:
     return plan_edits(data, [Change(old, new) for old, new in edits], "f", fallbacks).data
@@ -172,7 +174,8 @@ lines = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=2000, deadline=None)
+@pytest.mark.timeout(3600)
+@settings(max_examples=100_000 if SOAK else 2000, deadline=None)
 @given(
     before=lines,
     middle=lines,

@@ -157,3 +157,14 @@ def test_a_link_that_changed_since_it_was_approved_is_not_followed(bench: Bench)
     (bench.folder / "a").unlink()
     (bench.folder / "a").symlink_to(".env")
     assert bench.run(prepared).code == "stale_input"
+
+
+def test_names_that_are_no_text_can_be_written_down(bench: Bench) -> None:
+    odd = os.fsencode(bench.folder) + b"/caf\xe9.txt"
+    with open(odd, "wb") as file:
+        file.write(b"x\n")
+    os.symlink(odd, bench.folder / "link")
+    prepared = bench.prepare("read", path="link")
+    assert prepared.effects[0].target.endswith("caf\\xe9.txt")
+    assert len(prepared.digest()) == 64
+    assert bench.run(prepared).text == "x"

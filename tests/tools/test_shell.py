@@ -147,3 +147,18 @@ def test_a_full_disk_keeps_the_tail_and_says_so(tmp_path: Path) -> None:
     assert "5000\nexit code: 0" in outcome.text
     assert "could not be made" in outcome.text
     bench.workspace.close()
+
+
+@pytest.mark.slow
+def test_a_million_tiny_writes_are_gathered(bench: Bench) -> None:
+    outcome = bench.call(
+        "bash", command="python3 -c 'import os\nfor i in range(1000000): os.write(1, b\"x\")'"
+    )
+    assert outcome.details["bytes"] == 1_000_000
+    assert len(bench.progress) < 2000
+
+
+def test_a_command_too_long_for_the_system_is_a_result(bench: Bench) -> None:
+    outcome = bench.call("bash", command="true " + "x" * 3_000_000)
+    assert outcome.code == "spawn_failed"
+    assert "too long" in outcome.text

@@ -345,3 +345,17 @@ def test_credentials_below_a_searched_git_directory_stay_hidden(tmp_path: Path, 
     (tmp_path / ".git/config").write_text("needle\n")
     (tmp_path / ".git/HEAD").write_text("needle\n")
     assert [hit[0] for hit in grep(tmp_path, engine, Query("needle"), ".git")] == ["HEAD"]
+
+
+def test_a_ripgrep_that_cannot_be_started_is_done_without(project: Path) -> None:
+    broken = project / "rg"
+    broken.write_bytes(b"\x7fELF nonsense")
+    broken.chmod(0o755)
+    workspace = Workspace(str(project))
+    tried = searcher(workspace, str(broken))
+    assert tried.find(workspace.place("."), "*.log", 9, StopToken()).paths == ["b/y.log"]
+    tried = searcher(workspace, str(broken))
+    assert [hit.path for hit in tried.grep(workspace.place("b"), Query("needle"), StopToken()).hits] == [
+        "y.log"
+    ]
+    workspace.close()

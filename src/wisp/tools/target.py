@@ -42,8 +42,13 @@ class Target(NamedTuple):
         """What doing `kind` (`read` or `write`) to it means."""
         if kind == "write":
             why = why_protected(self.path, "write")
-            return Effect("write", self.path, self.place.inside, self.exists, why)
-        return Effect("read", self.path, self.place.inside, True, why_protected(self.path, "read"))
+            return Effect("write", self.told, self.place.inside, self.exists, why)
+        return Effect("read", self.told, self.place.inside, True, why_protected(self.path, "read"))
+
+    @property
+    def told(self) -> str:
+        """The path as it may be written down: bytes that are no text are escaped."""
+        return self.path if clean(self.path) == self.path else shown(self.path)
 
 
 @contextmanager

@@ -185,10 +185,11 @@ class _Run:
                 pass_fds=keep,
                 start_new_session=True,
             )
-        except OSError as exc:
+        except (OSError, ValueError) as exc:
             for fd in ours:
                 os.close(fd)
-            raise Refused("spawn_failed", f"{argv[0]} cannot be started: {exc.strerror}") from None
+            why = exc.strerror if isinstance(exc, OSError) else str(exc)
+            raise Refused("spawn_failed", f"{argv[0]} cannot be started: {why}") from None
         finally:
             for fd in theirs:
                 os.close(fd)
@@ -198,7 +199,14 @@ class _Run:
             self._sinks[err_read] = self._errors
         for fd in self._sinks:
             os.set_blocking(fd, False)
-        return status_read
+        return status_read if self._guarded else self._exit_handle()
+
+    def _exit_handle(self) -> int:
+        """A descriptor that becomes readable when the program ends, where the system has such."""
+        try:
+            return os.pidfd_open(self._process.pid)
+        except (AttributeError, OSError):
+            return -1
 
     def _watch(self, status: int, waker: _Waker) -> None:
         """Until the program and, when guarded, everything below it has ended."""
@@ -217,6 +225,8 @@ class _Run:
             for fd, _ in poll.poll(self._patience(hard)):
                 if fd == waker.read:
                     poll.unregister(fd)
+                elif fd == status and not self._guarded:
+                    return
                 elif fd == status:
                     piece = os.read(status, 4096)
                     self._status += piece
@@ -312,9 +322,9 @@ class _Run:
 
 def _guard(argv: list[str], keep: tuple[int, ...]) -> list[str]:
     """The command that runs `argv` under a guardian with these descriptors: control, status, folder."""
-    script = os.path.join(os.path.dirname(__file__), "guardian.py")
+    code = "import sys; sys.path.append(sys.argv[1]); import guardian; guardian.main(sys.argv[2:])"
     numbers = (*keep, round(GRACE * 1000), round(LINGER * 1000))
-    return [sys.executable, "-I", "-S", script, *map(str, numbers), *argv]
+    return [sys.executable, "-I", "-S", "-c", code, os.path.dirname(__file__), *map(str, numbers), *argv]
 
 
 def signal_group(pid: int | None, number: int) -> bool:

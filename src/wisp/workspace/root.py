@@ -325,8 +325,8 @@ class _PathLock:
 
 def _grant(given: str) -> Root:
     _check_words(given)
-    given = os.path.normpath(os.path.join(os.getcwd(), given) if not given.startswith("/") else given)
     try:
+        given = os.path.normpath(given if given.startswith("/") else os.path.join(os.getcwd(), given))
         real = os.path.realpath(given, strict=True)
         return Root(real, given, os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     except OSError as exc:
