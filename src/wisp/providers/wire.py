@@ -5,7 +5,6 @@ Pure values and functions.  Knows no dialect and no network.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -160,6 +159,8 @@ def load(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
+    import json  # the forgiving way, for what the quick one refuses
+
     try:
         value = json.loads(data.decode("utf-8", "replace"))
         return decoder.decode(ascii_json(scrub(value)))
