@@ -329,6 +329,16 @@ def test_odd_names_and_bytes_survive(tmp_path: Path, engine: str) -> None:
     assert [hit[0] for hit in found] == [os.fsdecode(b"caf\xe9.txt"), "new\nline.txt"]
     assert found[0][2] == "caf\ufffd needle"
     assert len(find(tmp_path, engine, "*.txt")) == 2
+    (tmp_path / "bytes").write_bytes(b"\xe9\xe8 ok\nab\xe9\n\xe9\n")
+    for pattern, lines in (
+        ("[^x]*ok", [1]),
+        ("ab$", []),
+        ("ab.", []),
+        ("^ab", [2]),
+        ("[^a-z ]", []),
+        ("", [1, 2, 3]),
+    ):
+        assert [hit[1] for hit in grep(tmp_path, engine, Query(pattern), "bytes")] == lines, pattern
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(\\w+\\s)*x", "((a*))*"])

@@ -13,6 +13,7 @@ from wisp.workspace.errors import Refused
 from wisp.workspace.ripgrep import Line
 from wisp.workspace.text import form_of
 
+_INVALID = re.compile("[\udc80-\udcff]+")
 _UNSUPPORTED = re.compile(r"\(\?(?:[=!]|<[=!])|\(\?P=|(?<!\\)(?:\\\\)*\\[1-9]")
 _POSIX = {
     "[:alpha:]": "A-Za-z", "[:digit:]": "0-9", "[:alnum:]": "A-Za-z0-9", "[:upper:]": "A-Z",
@@ -80,10 +81,23 @@ class Matcher:
             return None if at < 0 else (at, at + len(self._needle))
         text = row.decode("utf-8", "surrogateescape")
         match = self._pattern.search(text)
+        if match and _INVALID.search(text):
+            match = self._among_invalid(text)
         if not match:
             return None
         start = len(text[: match.start()].encode("utf-8", "surrogateescape"))
         return start, start + len(match[0].encode("utf-8", "surrogateescape"))
+
+    def _among_invalid(self, text: str) -> re.Match[str] | None:
+        """In a line with bytes that are no UTF-8: no part of a pattern ever matches such a byte."""
+        start = 0
+        for bad in [*_INVALID.finditer(text), None]:
+            end = bad.start() if bad else len(text)
+            match = self._pattern.search(text, start, end) if end > start or not bad else None
+            if match and self._pattern.match(text, match.start()):
+                return match
+            start = bad.end() if bad else end
+        return None
 
 
 def _explosive(parsed: Any, *, repeated: bool = False) -> bool:
