@@ -70,7 +70,7 @@ def _dispatch(invocation: Invocation) -> int:
         return 0
     if invocation.print_instructions:
         from wisp.frontends.cli.run import print_instructions
-        from wisp.host.build import instructions
+        from wisp.host.instructions import instructions
 
         return print_instructions(invocation, instructions)
     if command in ("run", "chat"):

@@ -7,34 +7,26 @@ untrusted folder is read, nothing is started, and no connection is made.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
 from wisp._version import __version__
 from wisp.context.blocks import Block, block, render
-from wisp.context.prompt import assemble, environment
 from wisp.harness.gate import Gate
 from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
 from wisp.host.client import OpenFailed, OpenRequest
-from wisp.host.library import TrustBook
-from wisp.host.models import ConfigError, choose
-from wisp.host.paths import Paths, find_paths
+from wisp.host.configure import Configured, configure
+from wisp.host.instructions import instruction_blocks
+from wisp.host.models import Choice, ConfigError, choose
 from wisp.host.paths import environment as process_environment
 from wisp.host.secrets import without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
 from wisp.host.settings import (
-    Layer,
-    Problem,
-    Resolved,
     Settings,
     absolute,
-    environment_layers,
-    merge,
-    read_file,
 )
 from wisp.host.snapshot import InstructionFile, Snapshot
 from wisp.loop.limits import Limits
@@ -45,6 +37,7 @@ from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
 from wisp.providers.base import ModelInfo, Provider
 from wisp.providers.http import HttpTransport
 from wisp.providers.registry import build_provider
+from wisp.providers.transport import Transport
 from wisp.session.catalog import NoSuchSession, latest, resolve, session_path
 from wisp.session.lock import Locked
 from wisp.session.runner import CodingSession
@@ -55,63 +48,6 @@ from wisp.workspace.root import Workspace
 
 DEAD_AFTER = 90.0
 """Seconds after which a headless run gives up an endpoint that never answered."""
-PROJECT_FILE = "AGENTS.md"
-PROJECT_BYTES = 64_000
-
-
-class Configured(msgspec.Struct, frozen=True):
-    """Settings of one place, before anything is built."""
-
-    resolved: Resolved
-    paths: Paths
-    cwd: str
-    trusted: bool
-
-    @property
-    def settings(self) -> Settings:
-        """The merged settings."""
-        return self.resolved.settings
-
-    @property
-    def session_base(self) -> str:
-        """Where sessions are kept."""
-        chosen = self.settings.session_dir
-        return absolute(chosen, self.cwd) if chosen else self.paths.sessions
-
-
-def configure(request: OpenRequest, env: Mapping[str, str], clock: Clock) -> Configured:
-    """Merge every source of settings for `request`.
-
-    Raises:
-        OpenFailed: the folder does not exist, or with `strict_config` something is wrong.
-    """
-    paths = find_paths(env)
-    cwd = _folder(request.cwd)
-    user, problems = read_file(paths.settings_file)
-    options = Layer("the command line", request.options)
-    trusted = not request.no_project and (
-        request.trust or TrustBook(paths.trust_file, clock).state(cwd) == "trusted"
-    )
-    resolved = merge([user, *environment_layers(env), options], problems)
-    bad = [problem for problem in resolved.problems if problem.source == options.source]
-    if bad:
-        raise OpenFailed(bad[0].message, 2)
-    if request.strict_config and resolved.problems:
-        raise OpenFailed("; ".join(map(str, resolved.problems)))
-    return Configured(resolved, paths, cwd, trusted)
-
-
-def _folder(given: str) -> str:
-    try:
-        base = os.getcwd()
-    except OSError:
-        if not os.path.isabs(given):
-            raise OpenFailed("the current folder was deleted; go to another, or use --cwd", 2) from None
-        base = "/"
-    path = os.path.realpath(absolute(given, base) if given else base)
-    if not os.path.isdir(path):
-        raise OpenFailed(f"{given!r} is not a folder", 2)
-    return path
 
 
 class Overrides(msgspec.Struct, frozen=True):
@@ -123,6 +59,8 @@ class Overrides(msgspec.Struct, frozen=True):
     """Added to those that are built in."""
     instructions: tuple[str, ...] = ()
     """Blocks after all others."""
+    storage: Storage | None = None
+    """Where the conversation is kept, instead of a session file."""
 
 
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
@@ -135,13 +73,14 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
     settings = configured.settings
-    transport = _transport(env)
     dead_after = None if request.interactive else DEAD_AFTER
+    transport: Transport | None = None
     try:
         if own.provider is not None:
             provider, model = own.provider, ModelInfo(settings.model or own.provider.name)
         else:
-            choice = choose(settings, env, _run_command, dead_after=dead_after)
+            choice = choose(settings, env, _runner(env, clock), dead_after=dead_after)
+            transport = _transport(request, env, choice)
             provider, model = build_provider(choice.endpoint, clock, transport), choice.model
         workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
     except (ConfigError, Refused) as exc:
@@ -151,15 +90,18 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     child_env = without_secrets(env, key_names)
     tools = _offered([*_tools(workspace, child_env, configured, clock), *own.tools], settings)
     gate = Gate(_policy(configured, request), own.approver or pending)
-    storage, resumed, session_id = _storage(request, configured, clock)
+    if own.storage is not None:
+        storage, resumed, session_id = own.storage, False, clock.new_id()
+    else:
+        storage, resumed, session_id = _storage(request, configured, clock)
     blocks = [
-        *_instructions(configured, workspace, clock),
+        *instruction_blocks(configured, workspace, clock),
         *(block("program", text, "the calling program") for text in own.instructions),
     ]
 
     async def close() -> None:
         workspace.close()
-        if own.provider is None:
+        if transport is not None:
             await transport.aclose()
 
     return assemble_host(
@@ -259,9 +201,25 @@ def assemble_host(
 # -- parts ------------------------------------------------------------------------------------------------
 
 
-def _transport(env: Mapping[str, str]) -> HttpTransport:
+def _transport(request: OpenRequest, env: Mapping[str, str], choice: Choice) -> Transport:
+    """The network, a recording of it, or one played back."""
+    if request.replay:
+        from wisp.providers.replayed import ReplayTransport, load_recording
+
+        try:
+            return ReplayTransport(load_recording(request.replay), strict=True)
+        except (OSError, ValueError) as exc:
+            raise OpenFailed(f"--replay {request.replay}: {exc}", 2) from None
     proxies = {name: value for name, value in env.items() if name.lower().endswith("_proxy")}
-    return HttpTransport(proxies=proxies)
+    transport = HttpTransport(proxies=proxies)
+    if not request.record:
+        return transport
+    from wisp.providers.replayed import RecordingTransport
+
+    try:
+        return RecordingTransport(transport, request.record, [choice.endpoint.key.reveal()])
+    except OSError as exc:
+        raise OpenFailed(f"--record {request.record}: {exc.strerror or exc}", 2) from None
 
 
 def _tools(
@@ -347,76 +305,12 @@ def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tupl
         ) from None
 
 
-def instructions(request: OpenRequest) -> list[tuple[str, str]]:
-    """`(source, text)` of the blocks that a run with `request` would begin with.
+def _runner(env: Mapping[str, str], clock: Clock) -> Callable[[Sequence[str]], str]:
+    """Runs an `api_key_command` of the user's own settings."""
 
-    Raises:
-        OpenFailed: the folder or a named file cannot be read.
-    """
-    env, clock = process_environment(), SystemClock()
-    configured = configure(request, env, clock)
-    try:
-        workspace = Workspace(configured.cwd)
-    except Refused as exc:
-        raise OpenFailed(str(exc)) from None
-    try:
-        return [(found.source, found.text) for found in _instructions(configured, workspace, clock)]
-    finally:
-        workspace.close()
+    def run(argv: Sequence[str]) -> str:
+        from wisp.workspace.capture import capture
 
+        return capture(argv, env=env, now=clock.monotonic)
 
-def _instructions(configured: Configured, workspace: Workspace, clock: Clock) -> Sequence[Block]:
-    settings = configured.settings
-    replacement = None
-    if settings.system_prompt:
-        path = absolute(settings.system_prompt, configured.cwd)
-        try:
-            with open(path, encoding="utf-8") as file:
-                replacement = (path, file.read())
-        except (OSError, UnicodeDecodeError) as exc:
-            raise OpenFailed(f"--system-prompt {path}: {exc}", 2) from None
-    place = environment(
-        configured.cwd,
-        f"{os.uname().sysname} {os.uname().machine}",
-        time.strftime("%Y-%m-%d", time.gmtime(clock.now())),
-        _branch(workspace),
-    )
-    project = []
-    if configured.trusted:
-        text = _project_text(workspace, PROJECT_FILE)
-        if text is not None:
-            project.append((PROJECT_FILE, text))
-    return assemble(
-        environment=place,
-        replacement=replacement,
-        project=project,
-        appended=settings.append_system_prompt,
-    )
-
-
-def _project_text(workspace: Workspace, name: str) -> str | None:
-    from wisp.workspace.files import read_whole
-
-    try:
-        content = read_whole(workspace, workspace.place(name), PROJECT_BYTES)
-    except Refused:
-        return None
-    return content.data.decode("utf-8-sig", "replace")
-
-
-def _branch(workspace: Workspace) -> str:
-    """The checked-out branch by `.git/HEAD`; no program is started for it."""
-    text = _project_text(workspace, ".git/HEAD") or ""
-    return text.strip().removeprefix("ref: refs/heads/") if text.startswith("ref: refs/heads/") else ""
-
-
-def _run_command(argv: Sequence[str]) -> str:
-    """Run an `api_key_command` of the user's own settings."""
-    from wisp.workspace.process import capture
-
-    return capture(argv)
-
-
-def problems_of(configured: Configured) -> tuple[Problem, ...]:
-    """What is wrong with the settings."""
-    return configured.resolved.problems
+    return run

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from wisp._version import __version__
-from wisp.host.build import Configured
+from wisp.host.configure import Configured
 from wisp.host.models import services
 from wisp.host.paths import environment
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import msgspec
@@ -92,8 +91,8 @@ class TrustBook:
         create_private_folder(os.path.dirname(self._path))
         new = f"{self._path}.{os.getpid()}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        with os.fdopen(os.open(new, flags, 0o600), "w") as file:
-            json.dump(msgspec.to_builtins(records), file, indent=1)
+        with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(records), indent=1))
         os.replace(new, self._path)
 
 

@@ -19,6 +19,9 @@ from wisp.providers.registry import VENDORS, Vendor
 
 T = TypeVar("T")
 
+DEFAULT_MODELS = {"anthropic": "claude-sonnet-5", "openai": "gpt-5.6"}
+"""What a vendor's key alone gets; both stand in the catalogue."""
+
 
 class ConfigError(Exception):
     """The configuration cannot be used; the message says what to change (exit code 3)."""
@@ -132,15 +135,16 @@ def model_info(service: Service, model: str) -> ModelInfo:
     """What settings, and for the vendors' own models the catalogue, know of a model."""
     known = ModelInfo(model)
     if not service.configured or service.name in VENDORS:
-        from wisp.providers.catalog import find_model
+        from wisp.providers.catalog import find
 
-        known = find_model(service.name, model) or known
+        known = find(service.name, model) or known
     table = service.models.get(model, ModelSettings())
     price = Price(
         _first(table.input_price, known.price.input),
         _first(table.output_price, known.price.output),
         _first(table.cache_read_price, known.price.cache_read),
         _first(table.cache_write_price, known.price.cache_write),
+        known.price.tiers if table.input_price is None and table.output_price is None else (),
     )
     return ModelInfo(
         model,
@@ -183,9 +187,9 @@ def _by_model(model: str, known: Mapping[str, Service], env: Mapping[str, str]) 
     listed = [service.name for service in known.values() if model in service.models]
     if len(listed) == 1:
         return listed[0], model
-    from wisp.providers.catalog import find_model
+    from wisp.providers.catalog import find
 
-    vendors = [name for name in known if name in VENDORS and find_model(name, model)]
+    vendors = [name for name in known if name in VENDORS and find(name, model)]
     with_key = [name for name in vendors if any(env.get(v) for v in known[name].key_variables)]
     if with_key or vendors:
         return (with_key or vendors)[0], model
@@ -222,9 +226,7 @@ def _anything(
 def _default_model(service: Service, env: Mapping[str, str]) -> str:
     if service.models:
         return next(iter(service.models))
-    from wisp.providers.catalog import default_model
-
-    model = default_model(service.name)
+    model = DEFAULT_MODELS.get(service.name)
     if model is None:
         raise ConfigError(f"name a model of {service.name}: --model {service.name}/ID")
     return model

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from wisp.host.build import Configured, configure
 from wisp.host.client import OpenFailed, OpenRequest
+from wisp.host.configure import Configured, configure
 from wisp.host.doctor import examine
 from wisp.host.library import SessionContent, SessionInfo, TrustBook, list_sessions, show_session
 from wisp.host.models import model_info, services
@@ -38,12 +38,14 @@ class HostLibrary:
 
     def models(self) -> list[dict[str, Any]]:
         """Models that settings name, and the catalogue's of vendors whose key is there."""
-        from wisp.providers.catalog import models_of
+        from wisp.providers.catalog import catalog
 
         rows = []
         for service in services(self._configured().settings, self._env).values():
             has_key = any(self._env.get(name) for name in service.key_variables)
-            names = list(service.models) or (models_of(service.name) if has_key else [])
+            names = list(service.models) or (
+                [known.id for known in catalog().models.get(service.name, ())] if has_key else []
+            )
             for name in names:
                 info = model_info(service, name)
                 rows.append(

@@ -150,7 +150,7 @@ class _Run:
                 async with aclosing(self._turn(turn)) as events:
                     async for event in events:
                         yield event
-            except Exception as exc:
+            except Exception as exc:  # raised again below, once the turn has its end
                 broken = exc
             outcome = self._outcome(broken)
             yield TurnCompleted(turn, outcome, self._finish_reason(outcome))

@@ -23,7 +23,7 @@ async def uncancelled(work: Coroutine[Any, Any, T]) -> T:
             if task.cancelled():
                 raise
             cancelled = exc
-        except BaseException:
+        except BaseException:  # the work's own failure; `result` below raises it
             break
     result = task.result()
     if cancelled is not None:

@@ -6,7 +6,6 @@ explode later.  Everything that crosses this module is free of those.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -37,6 +36,8 @@ def strict_object(text: str) -> dict[str, Any]:
         NotAnObject: on anything else: other values, duplicate names, NaN or infinities, numbers beyond
             `MAX_DIGITS`, nesting beyond `MAX_DEPTH`, lone surrogates, trailing text.
     """
+    import json  # only once a call is made: a first request needs none
+
     try:
         value = json.loads(
             text,

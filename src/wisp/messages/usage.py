@@ -53,10 +53,23 @@ class Price(msgspec.Struct, frozen=True, omit_defaults=True):
     output: float | None = None
     cache_read: float | None = None
     cache_write: float | None = None
+    tiers: tuple[Tier, ...] = ()
+    """Other prices for long prompts, shortest first."""
+
+
+class Tier(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The price of a request whose whole prompt is longer than `above` tokens."""
+
+    above: int
+    price: Price
 
 
 def cost_of(usage: Usage, price: Price) -> float | None:
-    """What `usage` costs at `price` in US dollars, or None where a figure that matters is unknown."""
+    """What one request's `usage` costs at `price` in US dollars, or None where a figure that matters is
+    unknown.  Sums of several requests have no cost of their own where the price has tiers."""
+    for tier in price.tiers:
+        if (usage.prompt_tokens or 0) > tier.above:
+            price = tier.price
     total = 0.0
     pairs = (
         (usage.input_tokens, price.input),

@@ -17,6 +17,7 @@ from wisp.providers.window import output_limit
 from wisp.providers.wire import (
     Target,
     WireRequest,
+    allowed_effort,
     dump,
     raw_json,
     raw_object,
@@ -27,6 +28,10 @@ PATH = "/v1/messages"
 VERSION = "2023-06-01"
 DEFAULT_MAX_OUTPUT = 8192
 """Asked for where neither request nor catalogue names a figure; the field is required."""
+
+
+_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 16_384}
+"""Thinking tokens for models that take a figure instead of a level."""
 
 
 class MessagesBuilder:
@@ -48,6 +53,7 @@ class MessagesBuilder:
         head = dump(_head(request))[:-1]
         ceiling = request.max_output or model.max_output or DEFAULT_MAX_OUTPUT
         limit = output_limit(request, ceiling, len(head) + len(history))
+        limit = max(limit, _thinking_budget(request) + 1024)  # the answer comes on top of the thinking
         tail = b'],"max_tokens":%d}' % limit
         return WireRequest(PATH, head + b',"messages":[' + history + tail)
 
@@ -65,11 +71,13 @@ def _head(request: ModelRequest) -> dict[str, Any]:
     compat = request.model.compat
     if compat.get("cache_control", True):
         head["cache_control"] = {"type": "ephemeral"}
-    if request.effort:
-        head["thinking"] = {"type": "adaptive", "display": "summarized"}
     config: dict[str, Any] = {}
-    if request.effort:
-        config["effort"] = request.effort
+    effort = allowed_effort(request)
+    if effort and compat.get("thinking") == "budget":  # models before adaptive thinking
+        head["thinking"] = {"type": "enabled", "budget_tokens": _BUDGETS.get(effort, 10_000)}
+    elif effort:
+        head["thinking"] = {"type": "adaptive", "display": "summarized"}
+        config["effort"] = effort
     if request.output_schema is not None:
         config["format"] = {"type": "json_schema", "schema": request.output_schema}
     if config:
@@ -83,6 +91,11 @@ def _head(request: ModelRequest) -> dict[str, Any]:
     if system:
         head["system"] = system
     return head
+
+
+def _thinking_budget(request: ModelRequest) -> int:
+    effort = allowed_effort(request)
+    return _BUDGETS.get(effort, 10_000) if effort and request.model.compat.get("thinking") == "budget" else 0
 
 
 def _fragments(exchange: Exchange, last: bool) -> list[bytes]:

@@ -23,39 +23,42 @@ from wisp.providers.errors import (
 )
 from wisp.providers.retry import hinted_wait, should_retry
 
-_OVERFLOW = re.compile(
-    "|".join(
-        (
-            r"prompt is too long",
-            r"input length and `?max_tokens`? exceed context limit",
-            r"input is too long for requested model",
-            r"exceeds the context window",
-            r"input token count.{0,40}exceeds the maximum",
-            r"maximum prompt length is \d",
-            r"reduce the length of the messages",
-            r"maximum context length is \d",
-            r"exceeds the limit of \d",
-            r"exceeds the available context size",
-            r"greater than the context length",
-            r"too large for model with \d+ maximum context length",
-            r"exceeded model token limit",
-            r"context window exceeds limit",
-            r"context_length_exceeded",
-            r"model_context_window_exceeded",
-        )
-    ),
-    re.IGNORECASE,
+# Patterns are texts and compiled on first use: a run without errors never pays for them.
+_OVERFLOW = "|".join(
+    (
+        r"prompt is too long",
+        r"input length and `?max_tokens`? exceed context limit",
+        r"input is too long for requested model",
+        r"exceeds the context window",
+        r"input token count.{0,40}exceeds the maximum",
+        r"maximum prompt length is \d",
+        r"reduce the length of the messages",
+        r"maximum context length is \d",
+        r"exceeds the limit of \d",
+        r"exceeds the available context size",
+        r"greater than the context length",
+        r"too large for model with \d+ maximum context length",
+        r"exceeded model token limit",
+        r"context window exceeds limit",
+        r"context_length_exceeded",
+        r"model_context_window_exceeded",
+    )
 )
 """How services say that the prompt does not fit.  Only asked where the status allows it."""
-
-_QUOTA = re.compile(
-    r"insufficient_quota|billing|credit balance|payment required|exceeded your current quota|out of credits",
-    re.IGNORECASE,
+_QUOTA = (
+    r"insufficient_quota|billing|credit balance|payment required|exceeded your current quota|out of credits"
 )
-_SECRET = re.compile(
-    r"(?:sk|key|pk|xai|gsk|AIza|Bearer)[-_ ]?[A-Za-z0-9._*\-]{8,}|(?<=api[_-]key=)[^\s&\"']+", re.IGNORECASE
+_SECRET = "|".join(
+    (
+        r"\b(?:sk|pk|rk|xai|gsk|ghp|hf)[-_][A-Za-z0-9._*\-]{8,}",
+        r"\bAIza[A-Za-z0-9_\-]{8,}",
+        r"\bBearer\s+[A-Za-z0-9._~+/*=\-]{8,}",
+        r"(?<=api_key=)[^\s&\"']+",
+        r"(?<=[?&]key=)[^\s&\"']+",
+    )
 )
-_TAG = re.compile(r"<[^>]{0,200}>")
+"""What looks like a credential, whoever it belongs to."""
+_TAG = r"<[^>]{0,200}>"
 
 _BY_NAME: dict[str, type[ProviderError]] = {
     "authentication_error": AuthError,
@@ -82,12 +85,12 @@ def redact(text: str, secrets: tuple[str, ...] = ()) -> str:
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, "[redacted]")
-    return _SECRET.sub("[redacted]", text)
+    return re.sub(_SECRET, "[redacted]", text)
 
 
 def excerpt(text: str, limit: int = 300) -> str:
     """A server's text as one short, plain, printable line."""
-    plain = " ".join(_TAG.sub(" ", clean(text)).split())
+    plain = " ".join(re.sub(_TAG, " ", clean(text)).split())
     plain = "".join(char if char.isprintable() else "�" for char in plain)
     return plain if len(plain) <= limit else plain[: limit - 3] + "..."
 
@@ -125,9 +128,9 @@ def error_in_stream(name: str, message: str, status: int = 0, secrets: tuple[str
         kind = _kind(status, name, message)
     elif name in _BY_NAME:
         kind = _refine(_BY_NAME[name], message)
-    elif _OVERFLOW.search(f"{name} {message}"):
+    elif _matches(_OVERFLOW, f"{name} {message}"):
         kind = TooLongError
-    elif _QUOTA.search(f"{name} {message}"):
+    elif _matches(_QUOTA, f"{name} {message}"):
         kind = QuotaError
     else:
         kind = OverloadError
@@ -183,11 +186,11 @@ def _kind(status: int, name: str, message: str) -> type[ProviderError]:
     said = f"{name} {message}"
     if status in (401, 403):
         return AuthError
-    if status == 402 or (status in (400, 429) and _QUOTA.search(said)):
+    if status == 402 or (status in (400, 429) and _matches(_QUOTA, said)):
         return QuotaError
     if status in (408, 409, 425, 429) or status >= 500:
         return OverloadError
-    if status in (400, 413, 422) and (status == 413 or _OVERFLOW.search(said)):
+    if status in (400, 413, 422) and (status == 413 or _matches(_OVERFLOW, said)):
         return TooLongError
     if 400 <= status < 500:
         return RequestError
@@ -195,8 +198,12 @@ def _kind(status: int, name: str, message: str) -> type[ProviderError]:
 
 
 def _refine(kind: type[ProviderError], message: str) -> type[ProviderError]:
-    if kind is RequestError and _OVERFLOW.search(message):
+    if kind is RequestError and _matches(_OVERFLOW, message):
         return TooLongError
-    if kind is OverloadError and _QUOTA.search(message):
+    if kind is OverloadError and _matches(_QUOTA, message):
         return QuotaError
     return kind
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE) is not None

@@ -26,6 +26,8 @@ MAX_IDLE = 4
 MAX_HEAD = 256 * 1024
 """Most bytes of a response's status line and headers."""
 READ = 64 * 1024
+_ENDED = (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
+"""States of the server in which its body is over."""
 
 
 class HttpTransport:
@@ -48,6 +50,7 @@ class HttpTransport:
         self._client_cert = client_cert
         self._tls: Any = None
         self._idle: dict[tuple[str, str, int], list[_Connection]] = {}
+        self._live: set[_Connection] = set()
         self._proxied: dict[str, Any] = {}
 
     def warm(self, url: Url) -> None:
@@ -83,10 +86,9 @@ class HttpTransport:
             raise ConnectError(f"{url.authority} closed the connection without an answer") from None
 
     async def aclose(self) -> None:
-        """Close every connection that is not in use."""
-        for connections in self._idle.values():
-            for connection in connections:
-                connection.close()
+        """Close every connection, those in use too."""
+        for connection in tuple(self._live):
+            connection.close()
         self._idle.clear()
         for client in self._proxied.values():
             await client.aclose()
@@ -125,7 +127,7 @@ class HttpTransport:
             raise ConnectError(f"no connection to {url.authority} within {timeouts.connect:g} s") from None
         except OSError as exc:
             raise _connect_error(url, exc) from None
-        return _Connection((url.scheme, url.host, url.port), reader, writer)
+        return _Connection((url.scheme, url.host, url.port), reader, writer, self._live)
 
     async def _exchange(
         self, connection: _Connection, head: h11.Request, body: bytes, timeouts: Timeouts
@@ -183,9 +185,15 @@ class _Connection:
     """One TCP connection and its protocol state."""
 
     def __init__(
-        self, key: tuple[str, str, int], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        key: tuple[str, str, int],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        live: set[_Connection],
     ) -> None:
         self.key = key
+        self._live = live
+        live.add(self)
         self._reader = reader
         self._writer = writer
         self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
@@ -228,10 +236,12 @@ class _Connection:
         """The next bytes of the body; empty at its end."""
         protocol = self._h11
         pieces: list[bytes] = []
-        while True:
+        while pieces or protocol.their_state not in _ENDED:
             try:
                 event = protocol.next_event()
             except h11.RemoteProtocolError as exc:
+                if pieces:
+                    break  # raised again by the next call
                 raise Broken(str(exc)) from None
             if isinstance(event, h11.Data):
                 pieces.append(bytes(event.data))
@@ -240,7 +250,8 @@ class _Connection:
                     return b"".join(pieces)
                 protocol.receive_data(await self._reader.read(READ))
             else:
-                return b"".join(pieces)
+                break
+        return b"".join(pieces)
 
     @property
     def over(self) -> bool:
@@ -276,6 +287,7 @@ class _Connection:
     def close(self) -> None:
         """Close now, without waiting for anything."""
         self.in_use()
+        self._live.discard(self)
         self._writer.transport.abort()
 
 

@@ -18,6 +18,7 @@ from wisp.providers.openai_chat_stream import ChatDecoder
 from wisp.providers.wire import (
     Target,
     WireRequest,
+    allowed_effort,
     dump,
     raw_json,
 )
@@ -93,8 +94,9 @@ class ChatBuilder:
             ]
         if request.max_output is not None:
             head[compat.max_tokens_field] = request.max_output
-        if request.effort and compat.supports_effort:
-            head["reasoning_effort"] = request.effort
+        effort = allowed_effort(request)
+        if effort and compat.supports_effort:
+            head["reasoning_effort"] = effort
         if request.session_id and compat.supports_cache_key:
             head["prompt_cache_key"] = request.session_id[:64]
         if request.output_schema is not None:

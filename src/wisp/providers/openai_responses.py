@@ -16,7 +16,7 @@ from wisp.messages.message import ToolResult
 from wisp.providers.base import ModelRequest
 from wisp.providers.convert import Exchange, HistoryEncoder, images, texts
 from wisp.providers.openai_responses_stream import ResponsesDecoder
-from wisp.providers.wire import Target, WireRequest, dump, raw_json
+from wisp.providers.wire import Target, WireRequest, allowed_effort, dump, raw_json
 
 API = "openai-responses"
 PATH = "/responses"
@@ -58,8 +58,9 @@ def _head(request: ModelRequest) -> dict[str, Any]:
         ]
     if request.session_id:
         head["prompt_cache_key"] = request.session_id[:64]
-    if request.effort:
-        head["reasoning"] = {"effort": request.effort, "summary": "auto"}
+    effort = allowed_effort(request)
+    if effort:
+        head["reasoning"] = {"effort": effort, "summary": "auto"}
     if request.max_output is not None:
         head["max_output_tokens"] = max(request.max_output, 16)
     if request.output_schema is not None:
@@ -149,8 +150,7 @@ def _portable_items(exchange: Exchange) -> list[bytes]:
     made = []
     for block in exchange.assistant.content:
         if isinstance(block, Text) and block.text.strip():
-            content = [{"type": "output_text", "text": block.text, "annotations": []}]
-            made.append(dump({"type": "message", "role": "assistant", "content": content}))
+            made.append(dump({"role": "assistant", "content": block.text}))
         elif isinstance(block, ToolCall):
             made.append(dump(_call(block)))
     return made

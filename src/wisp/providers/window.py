@@ -22,8 +22,6 @@ def output_limit(request: ModelRequest, ceiling: int, body_bytes: int) -> int:
     window = request.model.context_window
     if window is None:
         return ceiling
-    if body_bytes < (window - ceiling - MARGIN) * BYTES_PER_TOKEN // 2:
-        return ceiling  # plainly fits
     room = window - estimate(request, body_bytes) - max(MARGIN, window // 100)
     return max(min(ceiling, room), min(LEAST, ceiling))
 
@@ -39,6 +37,8 @@ def estimate(request: ModelRequest, body_bytes: int) -> int:
                 return known + (usage.output_tokens or 0) + later
             break
         later += _size(message)
+    if body_bytes // BYTES_PER_TOKEN < (request.model.context_window or 0) // 4:
+        return body_bytes // BYTES_PER_TOKEN  # small however it is counted: the history is not walked
     pictures = [
         block
         for message in request.messages

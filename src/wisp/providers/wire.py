@@ -5,7 +5,6 @@ Pure values and functions.  Knows no dialect and no network.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -106,6 +105,12 @@ class Dialect(Protocol):
         ...
 
 
+def allowed_effort(request: ModelRequest) -> str:
+    """The effort to ask for: what was chosen, unless the model is known not to have that level."""
+    known = request.model.efforts
+    return request.effort if not known or request.effort in known else ""
+
+
 def dump(value: Any) -> bytes:
     """`value` as compact JSON; lone surrogates become U+FFFD instead of an error."""
     try:
@@ -154,6 +159,8 @@ def load(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
+    import json  # the forgiving way, for what the quick one refuses
+
     try:
         value = json.loads(data.decode("utf-8", "replace"))
         return decoder.decode(ascii_json(scrub(value)))

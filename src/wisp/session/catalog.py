@@ -6,7 +6,6 @@ head of each file only.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -42,6 +41,8 @@ def folder_name(cwd: str) -> str:
     """A file name that stands for the folder `cwd` and for no other."""
     name = cwd.replace("%", "%25").replace("-", "%2D").replace("/", "-")
     if len(name.encode("utf-8", "surrogateescape")) > 200:
+        import hashlib
+
         return hashlib.sha256(cwd.encode("utf-8", "surrogateescape")).hexdigest()
     return name
 

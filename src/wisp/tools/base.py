@@ -8,7 +8,6 @@ person can be shown the whole operation and their answer can be bound to it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -54,6 +53,8 @@ class Prepared:
 
     def digest(self) -> str:
         """The identity of this exact operation: tool, arguments, effects and fingerprint."""
+        import hashlib  # 2 ms that a run without calls does not pay
+
         whole = ascii_json([self.tool, self.arguments, self.effects, self.fingerprint])
         return hashlib.sha256(whole).hexdigest()
 

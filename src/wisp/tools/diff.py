@@ -181,7 +181,7 @@ def _range(top: int, count: int) -> str:
 
 def _header(path: str, created: bool, empty: bool) -> str:
     if created and empty:
-        names = f"{_name('a/' + path)} {_name('b/' + path)}"
+        names = f"{_name('a/' + path, quote=' ' in path)} {_name('b/' + path, quote=' ' in path)}"
         return f"diff --git {names}\nnew file mode 100644\nindex 0000000..e69de29\n"
     if empty:
         return ""
@@ -190,8 +190,8 @@ def _header(path: str, created: bool, empty: bool) -> str:
     return f"--- {old}\n+++ {_name('b/' + path)}{tab}\n"
 
 
-def _name(path: str) -> str:
-    if path.isprintable() and '"' not in path and "\\" not in path:
+def _name(path: str, *, quote: bool = False) -> str:
+    if not quote and path.isprintable() and '"' not in path and "\\" not in path:
         return path
     quoted = "".join(
         f"\\{chr(byte)}" if byte in b'"\\' else chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}"

@@ -164,9 +164,9 @@ def _from_stream(fd: int, args: ReadArguments, form: text.Form, stop: StopToken)
     lines: list[bytes] = []
     current = bytearray()
     line, room = 1, 4 * MAX_BYTES
-    ended = True
+    ended, last = True, b""
     for piece in _as_utf8(fd, form, stop):
-        at = 0
+        at, last = 0, piece[-1:] or last
         if line < args.offset:
             missing = args.offset - line
             count = piece.count(b"\n")
@@ -187,7 +187,9 @@ def _from_stream(fd: int, args: ReadArguments, form: text.Form, stop: StopToken)
             break
     if current and (ended or not lines):
         lines.append(bytes(current))
-    total = line - 1 + len(lines) if ended and line >= args.offset else (line if ended else None)
+    total = None
+    if ended:
+        total = line - 1 + (len(lines) if line >= args.offset else last != b"\n")
     crlf = any(row.endswith(b"\r") for row in lines)
     shown = [row.removesuffix(b"\r").decode("utf-8", "replace") for row in lines[:wanted]]
     return _Window(shown, total, form, crlf)

@@ -5,7 +5,6 @@ Common misspellings are understood and never shown.  Knows nothing of what the a
 
 from __future__ import annotations
 
-import json
 import types
 import typing
 from collections.abc import Mapping
@@ -128,6 +127,8 @@ def _normal(kind: type[msgspec.Struct], given: Mapping[str, Any], tool: str, whe
 def _items(kind: type[msgspec.Struct], value: Any, tool: str, name: str) -> Any:
     """A list of structs; also where it came as JSON text, or as its only member."""
     if isinstance(value, str):
+        import json
+
         try:
             value = json.loads(value)
         except ValueError:

@@ -126,8 +126,8 @@ class ShellTool:
         if ending.how == "timeout":
             code, is_error = "timeout", True
             notes.append(
-                f"error (timeout): ended after {args.timeout:g} seconds; raise timeout (at most {MOST_SECONDS:g}) "
-                "or do less at once"
+                f"error (timeout): ended after {args.timeout:g} seconds; "
+                f"raise timeout (at most {MOST_SECONDS:g}) or do less at once"
             )
         elif ending.how != "exited":
             code, is_error = "cancelled", True

@@ -42,8 +42,13 @@ class Target(NamedTuple):
         """What doing `kind` (`read` or `write`) to it means."""
         if kind == "write":
             why = why_protected(self.path, "write")
-            return Effect("write", self.path, self.place.inside, self.exists, why)
-        return Effect("read", self.path, self.place.inside, True, why_protected(self.path, "read"))
+            return Effect("write", self.told, self.place.inside, self.exists, why)
+        return Effect("read", self.told, self.place.inside, True, why_protected(self.path, "read"))
+
+    @property
+    def told(self) -> str:
+        """The path as it may be written down: bytes that are no text are escaped."""
+        return self.path if clean(self.path) == self.path else shown(self.path)
 
 
 @contextmanager
@@ -123,6 +128,10 @@ def relative(workspace: Workspace, path: str) -> str:
 
 
 def _missing(workspace: Workspace, place: Place, path: str) -> ToolFailure:
+    if path.startswith("~"):
+        return ToolFailure(
+            "not_found", f"{shown(path)} does not exist; ~ is not expanded, give the whole path"
+        )
     names = near(workspace, place)
     hint = (
         f"; did you mean {', '.join(shown(name) for name in names)}?" if names else "; use find or ls to look"

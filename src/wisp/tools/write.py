@@ -59,7 +59,7 @@ class WriteTool:
             summary=summary,
             preview=preview,
             fingerprint=fingerprint,
-            resources=(target.path,),
+            resources=(target.told,),
         )
 
     def _before(self, target: Target, name: str) -> tuple[str, bytes | None]:

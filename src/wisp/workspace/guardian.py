@@ -1,30 +1,28 @@
 """A small program that stands between the agent and one command, and leaves nothing of it behind.
 
-Run as a script, by `process.py` only; imports nothing of wisp.  Every descendant of the command, however
-detached, becomes its child (it is a subreaper).  It ends them when the command ends, when told to, and
-when the agent is gone.  Knows nothing of output.
+Started by `process.py` only, in a process of its own; imports nothing of wisp.  Every descendant of the
+command, however detached, becomes its child (it is a subreaper).  It ends them when the command ends,
+when told to, and when the agent is gone.  Knows nothing of output.
 
-    guardian.py CONTROL STATUS CWD GRACE_MS LINGER_MS PROGRAM [ARGUMENT ...]
+    CONTROL STATUS CWD GRACE_MS LINGER_MS PROGRAM [ARGUMENT ...]
 
 CONTROL: reading anything, or its end, means stop.  STATUS: takes lines `exit CODE`, `fail ERRNO`,
-`left NAME`, `stuck COUNT`, `done`, and ends when all is over.  What stands before PROGRAM are
-descriptors and milliseconds.
+`left NAME`, `stuck COUNT`, `done`, and ends when all is over.  CWD is a descriptor too.
 """
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # `signal` only adds enums, and 3 ms
 import os
 import select
-import signal
-import sys
 import time
 
 _SUBREAPER = 36
 _GIVE_UP = 4.0
 
 
-def main(arguments: list[str]) -> int:
-    """Run one command and wait until nothing of it is left."""
+def main(arguments: list[str]) -> None:
+    """Run one command, wait until nothing of it is left, and leave."""
     control, status, cwd, grace, linger = (int(word) for word in arguments[:5])
     program = arguments[5:]
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
@@ -45,7 +43,7 @@ def main(arguments: list[str]) -> int:
         os.dup2(nowhere, fd)
     os.close(cwd)
     Guardian(pid, control, status, ended, grace / 1000, linger / 1000).watch()
-    return 0
+    os._exit(0)
 
 
 class Guardian:
@@ -181,11 +179,21 @@ def _become_subreaper() -> None:
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
+def _volunteer() -> None:
+    """When memory runs out, the command goes before the agent."""
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("500")
+    except OSError:
+        pass  # a system without the file, or a higher value already
+
+
 def _become(program: list[str], cwd: int, status: int) -> None:
     """In the forked child: own session, own folder, ordinary signals, then the program itself."""
     try:
         os.setsid()
         os.fchdir(cwd)
+        _volunteer()
         for number in range(1, signal.NSIG):
             if number not in (signal.SIGKILL, signal.SIGSTOP):
                 try:
@@ -198,7 +206,3 @@ def _become(program: list[str], cwd: int, status: int) -> None:
         os.write(status, f"fail {exc.errno}\n".encode())
     finally:
         os._exit(127)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

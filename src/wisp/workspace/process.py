@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from wisp.workspace.errors import Refused, refusal
+from wisp.workspace.handles import as_folder
 from wisp.workspace.stop import StopToken
 
 if TYPE_CHECKING:
@@ -172,27 +173,23 @@ class _Run:
         status_read, status_write = os.pipe() if self._guarded else (-1, -1)
         theirs = [fd for fd in (out_write, err_write, control_read, status_write) if fd >= 0]
         ours = [fd for fd in (out_read, err_read, control_write, status_read) if fd >= 0]
-        keep: tuple[int, ...] = ()
-        if self._guarded:
-            numbers = [control_read, status_write, cwd, round(GRACE * 1000), round(LINGER * 1000)]
-            script = os.path.join(os.path.dirname(__file__), "guardian.py")
-            argv = [sys.executable, "-I", "-S", script, *map(str, numbers), *argv]
-            keep = (control_read, status_write, cwd)
+        keep = (control_read, status_write, cwd) if self._guarded else ()
         try:
             self._process = subprocess.Popen(
-                argv,
+                _guard(argv, keep) if keep else argv,
                 stdin=subprocess.DEVNULL,
                 stdout=out_write,
                 stderr=err_write if self._errors else out_write,
                 env=env,
-                cwd=None if self._guarded else f"/proc/self/fd/{cwd}",
+                cwd=None if self._guarded else as_folder(cwd),
                 pass_fds=keep,
                 start_new_session=True,
             )
-        except OSError as exc:
+        except (OSError, ValueError) as exc:
             for fd in ours:
                 os.close(fd)
-            raise Refused("spawn_failed", f"{argv[0]} cannot be started: {exc.strerror}") from None
+            why = exc.strerror if isinstance(exc, OSError) else str(exc)
+            raise Refused("spawn_failed", f"{argv[0]} cannot be started: {why}") from None
         finally:
             for fd in theirs:
                 os.close(fd)
@@ -202,7 +199,14 @@ class _Run:
             self._sinks[err_read] = self._errors
         for fd in self._sinks:
             os.set_blocking(fd, False)
-        return status_read
+        return status_read if self._guarded else self._exit_handle()
+
+    def _exit_handle(self) -> int:
+        """A descriptor that becomes readable when the program ends, where the system has such."""
+        try:
+            return os.pidfd_open(self._process.pid)
+        except (AttributeError, OSError):
+            return -1
 
     def _watch(self, status: int, waker: _Waker) -> None:
         """Until the program and, when guarded, everything below it has ended."""
@@ -221,6 +225,8 @@ class _Run:
             for fd, _ in poll.poll(self._patience(hard)):
                 if fd == waker.read:
                     poll.unregister(fd)
+                elif fd == status and not self._guarded:
+                    return
                 elif fd == status:
                     piece = os.read(status, 4096)
                     self._status += piece
@@ -312,6 +318,13 @@ class _Run:
         if self._how == "exited" and code is None:
             code = -signal.SIGKILL  # its guardian was ended from outside
         return Ending(self._how, code if self._how == "exited" else None, left)
+
+
+def _guard(argv: list[str], keep: tuple[int, ...]) -> list[str]:
+    """The command that runs `argv` under a guardian with these descriptors: control, status, folder."""
+    code = "import sys; sys.path.append(sys.argv[1]); import guardian; guardian.main(sys.argv[2:])"
+    numbers = (*keep, round(GRACE * 1000), round(LINGER * 1000))
+    return [sys.executable, "-I", "-S", "-c", code, os.path.dirname(__file__), *map(str, numbers), *argv]
 
 
 def signal_group(pid: int | None, number: int) -> bool:

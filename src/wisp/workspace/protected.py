@@ -15,6 +15,7 @@ _TASKS = "editor settings and tasks: they can run code when the folder is opened
 _SHELL = "a file shells or environments run by themselves"
 _MCP = "a list of external tool servers that would be started"
 _HOOKS = "a hook that runs by itself"
+_GIT_CREDENTIALS = "git's configuration: it may hold credentials"
 _PRIVATE = "a file that usually holds secrets"
 
 _WRITE_DIRECTORIES = {
@@ -64,13 +65,12 @@ _WRITE_NAMES = {
     "usercustomize.py": _SHELL,
     "conftest.py": "tests run it by themselves",
     "makefile": "a build file that runs commands",
+    "gnumakefile": "a build file that runs commands",
     ".pre-commit-config.yaml": _HOOKS,
     ".lefthook.yml": _HOOKS,
     "lefthook.yml": _HOOKS,
     ".ripgreprc": _SHELL,
 }
-_MARKED_ONLY = {"conftest.py", "makefile"}
-"""Ordinary project files that later run: worth a mark, not a question of their own."""
 _READ_DIRECTORIES = {
     ".ssh": _PRIVATE,
     ".gnupg": _PRIVATE,
@@ -106,15 +106,7 @@ def why_protected(path: str, kind: Literal["read", "write"] = "write") -> str:
     for name in names:
         if name in _WRITE_DIRECTORIES:
             return _WRITE_DIRECTORIES[name]
-    return "" if last in _MARKED_ONLY else _WRITE_NAMES.get(last, "")
-
-
-_GIT_CREDENTIALS = "git's configuration: it may hold credentials"
-
-
-def runs_later(path: str) -> str:
-    """Why an ordinary project file is worth a mark beside its diff (it runs later); empty if not."""
-    return _WRITE_NAMES.get(folded(path.rsplit("/", 1)[-1]), "")
+    return _WRITE_NAMES.get(last, "")
 
 
 def is_protected(path: str, kind: Literal["read", "write"] = "write") -> bool:

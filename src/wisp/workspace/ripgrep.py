@@ -5,8 +5,6 @@ Knows its command line and its JSON; nothing of what the answers are for.
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -81,7 +79,9 @@ class Reader:
     def __init__(self, take: Callable[[list[Line]], bool], most: int) -> None:
         self.finished = False
         """Whether ripgrep said that it had looked at everything."""
-        self._take, self._most = take, most
+        import json  # nothing is searched in a first request
+
+        self._take, self._most, self._parse = take, most, json.loads
         self._buffer = bytearray()
         self._skipping = False
         self._lines: list[Line] = []
@@ -103,7 +103,7 @@ class Reader:
             del self._buffer[: at + 1]
             if self._skipping:
                 self._skipping = False
-            elif not self._record(json.loads(record)):
+            elif not self._record(self._parse(record)):
                 return False
 
     def _record(self, record: dict[str, Any]) -> bool:
@@ -125,6 +125,8 @@ class Reader:
         return True
 
     def _note_long(self) -> None:
+        import json
+
         head = bytes(self._buffer[:10_000])
         if not head.startswith(b'{"type":"match"'):
             return
@@ -145,7 +147,11 @@ def _line(data: dict[str, Any], is_match: bool) -> Line:
 
 
 def _bytes(value: dict[str, str]) -> bytes:
-    return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])
+    if "text" in value:
+        return str(value["text"]).encode()
+    import base64
+
+    return base64.b64decode(value["bytes"])
 
 
 def _runnable(path: str) -> bool:

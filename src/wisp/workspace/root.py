@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from wisp.workspace.errors import Refused, refusal, shown
+from wisp.workspace.handles import openat2, where, works
 
 Resolver = Literal["auto", "openat2", "walk"]
 
@@ -26,8 +27,6 @@ _DIRECTORY = _PATH_ONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LOOK = _PATH_ONLY | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _UNREAL = ("/proc", "/dev", "/sys")
-_OPENAT2 = 437
-_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 
 
 class Root(NamedTuple):
@@ -104,7 +103,7 @@ class Workspace:
     def resolver(self) -> Resolver:
         """How paths are resolved; found out at the first use."""
         if self._resolver == "auto":
-            self._resolver = "openat2" if _openat2_works(self._top) else "walk"
+            self._resolver = "openat2" if works(self._top) else "walk"
         return self._resolver
 
     def close(self) -> None:
@@ -148,7 +147,7 @@ class Workspace:
                 raise Refused("is_directory", f"{shown(place.path)} is a directory")
             if not stat.S_ISREG(found.st_mode):
                 raise Refused("not_regular", f"{shown(place.path)} is not a regular file")
-            return Opened(fd, _where(fd, place.path), found)
+            return Opened(fd, where(fd, place.path), found)
         except BaseException:
             os.close(fd)
             raise
@@ -156,7 +155,7 @@ class Workspace:
     def open_directory(self, place: Place) -> tuple[int, str]:
         """A readable handle of a directory, and where it really is."""
         fd = self.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, links=place.inside)
-        return fd, _where(fd, place.path)
+        return fd, where(fd, place.path)
 
     def open_parent(self, place: Place, *, create: bool = False) -> tuple[int, str]:
         """A handle of the directory that holds `place`, and the name in it; no link is followed.
@@ -196,7 +195,7 @@ class Workspace:
                 return place.path
             raise
         try:
-            return _where(fd, place.path)
+            return where(fd, place.path)
         finally:
             os.close(fd)
 
@@ -225,7 +224,7 @@ class Workspace:
         base = place.root.fd if place.root else self._top
         try:
             if self.resolver == "openat2" and place.relative:
-                fd = _openat2(base, place.relative, flags, links=links)
+                fd = openat2(base, place.relative, flags, links=links)
                 if fd is not None:
                     return fd
             return self._walk(base, place, flags, links)
@@ -326,8 +325,8 @@ class _PathLock:
 
 def _grant(given: str) -> Root:
     _check_words(given)
-    given = os.path.normpath(os.path.join(os.getcwd(), given) if not given.startswith("/") else given)
     try:
+        given = os.path.normpath(given if given.startswith("/") else os.path.join(os.getcwd(), given))
         real = os.path.realpath(given, strict=True)
         return Root(real, given, os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     except OSError as exc:
@@ -371,43 +370,3 @@ def _leads_out(place: Place, target: str) -> Refused:
 def _link_words(place: Place, name: str, target: str) -> str:
     at = "" if place.parts and name == place.parts[-1] else f" (at {shown(name)})"
     return f"{shown(place.path)} is a symbolic link to {shown(target)}{at}; name the target itself"
-
-
-def _where(fd: int, otherwise: str) -> str:
-    try:
-        found = os.readlink(f"/proc/self/fd/{fd}")
-    except OSError:
-        return otherwise
-    return found if found.startswith("/") and not found.endswith(" (deleted)") else otherwise
-
-
-def _openat2(base: int, relative: str, flags: int, *, links: bool) -> int | None:
-    """One system call, or None where only the walk can tell (absolute links, a link to be named)."""
-    import ctypes
-    import struct
-
-    rules = _BENEATH | _NO_MAGICLINKS | (0 if links else _NO_SYMLINKS)
-    how = struct.pack("QQQ", flags | os.O_CLOEXEC, 0, rules)
-    name = os.fsencode(relative)
-    libc = ctypes.CDLL(None, use_errno=True)
-    for _ in range(16):
-        fd: int = libc.syscall(_OPENAT2, base, name, how, len(how))
-        if fd >= 0:
-            return fd
-        code = ctypes.get_errno()
-        if code != errno.EAGAIN:
-            break
-    if code in (errno.EXDEV, errno.ELOOP, errno.ENOSYS, errno.EAGAIN):
-        return None
-    raise OSError(code, os.strerror(code))
-
-
-def _openat2_works(top: int) -> bool:
-    try:
-        fd = _openat2(top, ".", _DIRECTORY, links=True)
-    except OSError:
-        return False
-    if fd is None:
-        return False
-    os.close(fd)
-    return True

@@ -15,7 +15,7 @@ from wisp.workspace import ripgrep
 from wisp.workspace.errors import Refused
 from wisp.workspace.ignore import BadGlob, Override, compile_path_glob, names_hidden
 from wisp.workspace.matcher import Matcher
-from wisp.workspace.process import run
+from wisp.workspace.process import Ending, run
 from wisp.workspace.protected import why_protected
 from wisp.workspace.root import Place, Workspace
 from wisp.workspace.stop import StopToken
@@ -106,11 +106,9 @@ class Searcher:
         if "\n" in query.pattern or escaped:
             raise Refused("invalid_pattern", "a pattern cannot span lines; search for a part of one line")
         fd, path, name = self._open(place)
-        collector = _Collector(query, explicit=bool(name))
+        collector = _Collector(query, path, explicit=bool(name))
         try:
-            if self.rg:
-                self._grep_rg(self.rg, fd, name, query, collector, stop)
-            else:
+            if not (self.rg and self._grep_rg(self.rg, fd, name, query, collector, stop)):
                 self._grep_python(fd, path, name, query, collector, stop)
         finally:
             os.close(fd)
@@ -158,8 +156,10 @@ class Searcher:
             return count < MAX_LISTED
 
         ending = self._run(ripgrep.files_arguments(self.rg, hidden=hidden), fd, stop, take, troubles.append)
+        if ending is None:
+            return self._names_python(fd, path, hidden, stop)
         names = b"".join(pieces).split(b"\0")[:-1]
-        return [name.removeprefix(b"./") for name in names], ending != "exited"
+        return [name.removeprefix(b"./") for name in names], ending.how != "exited"
 
     def _names_python(self, fd: int, path: str, hidden: bool, stop: StopToken) -> tuple[list[bytes], bool]:
         names: list[bytes] = []
@@ -179,24 +179,30 @@ class Searcher:
         stop: StopToken,
         take: Callable[[bytes], object],
         trouble: Callable[[bytes], object],
-    ) -> str:
-        ending = run(
-            argv,
-            cwd=fd,
-            env=ripgrep.environment(self._search_path),
-            timeout=self._seconds,
-            stop=stop,
-            now=self._now,
-            output=take,
-            errors=trouble,
-            guarded=False,
-        )
+    ) -> Ending | None:
+        """Run ripgrep; None, now and from now on, when there is one that cannot be started."""
+        try:
+            ending = run(
+                argv,
+                cwd=fd,
+                env=ripgrep.environment(self._search_path),
+                timeout=self._seconds,
+                stop=stop,
+                now=self._now,
+                output=take,
+                errors=trouble,
+                guarded=False,
+            )
+        except Refused:
+            self._engine = "python"
+            return None
         stop.check()
-        return ending.how
+        return ending
 
     def _grep_rg(
         self, rg: str, fd: int, name: str, query: Query, collector: _Collector, stop: StopToken
-    ) -> None:
+    ) -> bool:
+        """Whether ripgrep could be asked at all."""
         flags = [
             *(["-i"] if query.ignore_case else []),
             *(["-F"] if query.literal else []),
@@ -219,11 +225,16 @@ class Searcher:
             if len(troubles) < 16:
                 troubles.append(data[:2000])
 
-        how = self._run(argv, fd, stop, reader.feed, note)
-        collector.partial = how == "timeout"
-        if how == "exited" and not reader.finished:
+        ending = self._run(argv, fd, stop, reader.feed, note)
+        if ending is None:
+            return False
+        collector.partial = ending.how == "timeout"
+        if ending.how == "exited" and not reader.finished:
             words = b"".join(troubles).decode("utf-8", "replace").strip()
-            raise Refused("invalid_pattern", f"the pattern cannot be searched for: {words}")
+            if ending.code == 2:
+                raise Refused("invalid_pattern", f"the pattern cannot be searched for: {words}")
+            raise Refused("io_error", f"ripgrep ended with {ending.code}: {words}")
+        return True
 
     def _grep_python(
         self, fd: int, path: str, name: str, query: Query, collector: _Collector, stop: StopToken
@@ -262,17 +273,18 @@ class Searcher:
 class _Collector:
     """Keeps hits up to the limit."""
 
-    def __init__(self, query: Query, *, explicit: bool) -> None:
+    def __init__(self, query: Query, top: str, *, explicit: bool) -> None:
         self.hits: list[Hit] = []
         self.more = False
         self.partial = False
         self._query, self._explicit = query, explicit
+        self._top = "" if why_protected(top, "read") else top + "/"
         self._count = 0
 
     def take(self, lines: list[ripgrep.Line]) -> bool:
         """Keep the lines of one file; False when the limit is reached."""
         path = os.fsdecode(lines[0].path.removeprefix(b"./"))
-        if not self._explicit and why_protected(path, "read"):
+        if not self._explicit and why_protected(self._top + path, "read"):
             return True
         for line in lines:
             if line.start >= 0:

@@ -1,6 +1,7 @@
 """Walking a directory tree by handles: ignore files obeyed, links not followed, in a fixed order.
 
-The same files in the same order as `rg --files --sort path`.  Knows nothing of what files hold.
+The same files in the same order as `rg --files --no-require-git --sort path` of ripgrep 15 (older ones let a
+repository inside another end the outer one's rules).  Knows nothing of what files hold.
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ class _Level(NamedTuple):
     plain: Rules | None
     git: Rules | None
     exclude: Rules | None
-    has_git: bool
 
 
 class _Open(NamedTuple):
@@ -54,13 +54,9 @@ def walk(
     hidden: bool = False,
     check: Callable[[], object] = lambda: None,
 ) -> Iterator[Found]:
-    """Every regular file below an open directory that is not ignored, names in byte order.
+    """Every regular file below the directory `fd`, really at `path`, that is not ignored, in byte order.
 
-    Args:
-        fd: the directory; stays open.
-        path: where it really is; ignore files above it count as well.
-        hidden: also names that begin with a dot.
-        check: called for each directory; raising ends the walk.
+    Ignore files above it count as well.  `check` is called for each directory; raising ends the walk.
     """
     top = os.fsencode(path).rstrip(b"/")
     levels = [*_above(top), _level(fd, top)]
@@ -76,9 +72,7 @@ def walk(
                 continue
             name, is_directory, is_file = entry
             relative = here.relative + b"/" + name if here.relative else name
-            if not (is_directory or is_file) or _skipped(
-                levels, top, relative, is_directory, override, hidden
-            ):
+            if _skipped(levels, top, relative, is_directory, override, hidden):
                 continue
             if is_file:
                 yield Found(relative, here.fd, name)
@@ -109,7 +103,7 @@ def _entries(fd: int) -> list[tuple[bytes, bool, bool]]:
             ]
     except OSError:
         return []
-    return sorted(names)
+    return sorted(entry for entry in names if entry[1] or entry[2])
 
 
 def _skipped(
@@ -133,19 +127,16 @@ def _skipped(
 def _verdict(levels: list[_Level], path: bytes, is_directory: bool) -> int:
     """Nearest directory first for each kind of file; the kinds rank `.rgignore`, `.ignore`, git's two."""
     custom = plain = git = exclude = 0
-    saw_git = False
     for level in reversed(levels):
         below = path[len(level.path) + 1 :]
         if level.custom and not custom:
             custom = level.custom.verdict(below, is_directory)
         if level.plain and not plain:
             plain = level.plain.verdict(below, is_directory)
-        if not saw_git:
-            if level.git and not git:
-                git = level.git.verdict(below, is_directory)
-            if level.exclude and not exclude:
-                exclude = level.exclude.verdict(below, is_directory)
-        saw_git = saw_git or level.has_git
+        if level.git and not git:
+            git = level.git.verdict(below, is_directory)
+        if level.exclude and not exclude:
+            exclude = level.exclude.verdict(below, is_directory)
     return custom or plain or git or exclude
 
 
@@ -167,27 +158,13 @@ def _above(top: bytes) -> list[_Level]:
 
 
 def _level(fd: int, path: bytes) -> _Level:
-    git = _kind(fd, b".git")
-    exclude = None
-    if git and stat.S_ISDIR(git):
-        exclude = _rules(fd, b".git/info/exclude")
-    elif git:
-        exclude = _linked_exclude(fd)
     return _Level(
         path,
         _rules(fd, b".rgignore"),
         _rules(fd, b".ignore"),
         _rules(fd, b".gitignore"),
-        exclude,
-        bool(git),
+        _rules(fd, b".git/info/exclude"),
     )
-
-
-def _kind(fd: int, name: bytes) -> int:
-    try:
-        return os.stat(name, dir_fd=fd).st_mode
-    except OSError:
-        return 0
 
 
 def _rules(fd: int, name: bytes) -> Rules | None:
@@ -213,15 +190,3 @@ def _small_file(fd: int, name: bytes) -> bytes:
         return b""
     finally:
         os.close(file)
-
-
-def _linked_exclude(fd: int) -> Rules | None:
-    """The exclude file of a linked work tree, whose `.git` is a pointer."""
-    pointer = _small_file(fd, b".git")
-    if not pointer.startswith(b"gitdir: "):
-        return None
-    target = pointer[8:].strip()
-    common = _small_file(fd, os.path.join(target, b"commondir")).strip()
-    if not common:
-        return None
-    return _rules(fd, os.path.join(target, common, b"info/exclude"))

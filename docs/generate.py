@@ -1,0 +1,149 @@
+"""Writes the reference pages from the running code, in place; `--check` fails when one is stale.
+
+python docs/generate.py [--check]
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+import typing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import wisp.host.events as wire_events
+from wisp.frontends.cli.args import COMMANDS, help_text, parse
+from wisp.host.settings import Settings
+from wisp.loop.events import Event
+from wisp.messages.ids import FixedClock
+from wisp.tools.builtin import default_tools
+from wisp.workspace.root import Workspace
+
+HERE = Path(__file__).resolve().parent / "reference"
+NOTE = "<!-- Written by docs/generate.py from the code; do not edit. -->\n\n"
+
+
+def cli() -> str:
+    """Every help text."""
+    os.environ["COLUMNS"] = "100"
+    parts = [NOTE, "# Command line\n", _fenced(help_text())]
+    for command in COMMANDS:
+        parts += [f"\n## wisp {command}\n", _fenced(_help_of(command))]
+    return "\n".join(parts)
+
+
+def _help_of(command: str) -> str:
+    import contextlib
+    import io
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+        parse([command, "--help"])
+    return out.getvalue()
+
+
+def _fenced(text: str) -> str:
+    return f"```text\n{text.rstrip()}\n```"
+
+
+def settings_schema() -> str:
+    """JSON Schema of the settings file."""
+    schema = msgspec.json.schema(Settings)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "wisp settings.toml"
+    return json.dumps(schema, indent=1, sort_keys=True) + "\n"
+
+
+def settings() -> str:
+    """Every setting with its type and default."""
+    rows = ["| setting | type | default |", "|---|---|---|"]
+    for field in msgspec.structs.fields(Settings):
+        default = field.default if field.default is not msgspec.NODEFAULT else "(empty)"
+        shown = "" if default in ("", None) else f"`{_plain(default)}`"
+        rows.append(f"| `{field.name}` | {_type(field.type)} | {shown} |")
+    intro = (
+        "# Settings\n\n"
+        "TOML in `$XDG_CONFIG_HOME/wisp/settings.toml`. Later wins: built-in, this file, `WISP_*` in the\n"
+        "environment, options. `WISP_HOME` moves everything wisp writes under one folder. Tables `providers`\n"
+        "and `permissions` are described in the README; `settings.schema.json` beside this page is the whole\n"
+        "shape. `wisp config show` says where each value comes from.\n"
+    )
+    return NOTE + intro + "\n" + "\n".join(rows) + "\n"
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(msgspec.to_builtins(value))
+
+
+def _type(kind: Any) -> str:
+    if typing.get_origin(kind) is typing.Literal:
+        return " or ".join(f"`{value}`" for value in typing.get_args(kind))
+    text = str(kind) if typing.get_origin(kind) or not inspect.isclass(kind) else kind.__name__
+    return text.replace("wisp.host.settings.", "").replace("typing.", "").replace("|", "or")
+
+
+def events() -> str:
+    """Every event type on the wire with its fields."""
+    parts = [
+        NOTE,
+        "# Events\n",
+        "Each line of `--output-format stream-json`, and each event of the library, is one of these. On the wire "
+        "every event has `type`, `session_id`, `seq` (from 1, without gaps) and `at` (RFC 3339). Fields that are "
+        "not listed may appear in later versions and should be ignored; so should unknown types.\n",
+        _fenced(inspect.getdoc(inspect.getmodule(Event)) or ""),
+    ]
+    kinds = [getattr(wire_events, name) for name in wire_events.__all__]
+    for kind in kinds:
+        if not (inspect.isclass(kind) and issubclass(kind, Event)) or kind is Event:
+            continue
+        parts.append(f"\n## `{kind.__struct_config__.tag}`\n\n{inspect.getdoc(kind)} (`{kind.__name__}`)\n")
+        for field in msgspec.structs.fields(kind):
+            parts.append(f"- `{field.name}`: {_type(field.type)}")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def tools() -> str:
+    """What the model is told of the default tools."""
+    workspace = Workspace(os.getcwd())
+    found = default_tools(workspace, environment={"PATH": ""}, clock=FixedClock(), spool_folder=None)
+    parts = [NOTE, "# Tools the model sees\n"]
+    for tool in found:
+        spec = tool.spec
+        parts += [f"## {spec.name}\n", spec.description + "\n"]
+        parts.append("```json\n" + json.dumps(spec.parameters, indent=1) + "\n```\n")
+    workspace.close()
+    return "\n".join(parts).rstrip() + "\n"
+
+
+PAGES = {
+    "cli.md": cli,
+    "settings.md": settings,
+    "settings.schema.json": settings_schema,
+    "events.md": events,
+    "tools.md": tools,
+}
+
+
+def main() -> int:
+    """Write the pages, or with `--check` say which are stale."""
+    stale = []
+    for name, make in PAGES.items():
+        path, text = HERE / name, make()
+        if path.exists() and path.read_text("utf-8") == text:
+            continue
+        stale.append(name)
+        if "--check" not in sys.argv:
+            HERE.mkdir(exist_ok=True)
+            path.write_text(text, "utf-8")
+    if "--check" in sys.argv and stale:
+        print(f"stale: {', '.join(stale)}; run make docs", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

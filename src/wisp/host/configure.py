@@ -1,0 +1,77 @@
+"""The settings of one place: every source merged, the folder found, its trust looked up.  Builds nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import msgspec
+
+from wisp.host.client import OpenFailed, OpenRequest
+from wisp.host.library import TrustBook
+from wisp.host.paths import Paths, find_paths
+from wisp.host.settings import (
+    Layer,
+    Resolved,
+    Settings,
+    absolute,
+    environment_layers,
+    merge,
+    read_file,
+)
+from wisp.messages.ids import Clock
+
+
+class Configured(msgspec.Struct, frozen=True):
+    """Settings of one place, before anything is built."""
+
+    resolved: Resolved
+    paths: Paths
+    cwd: str
+    trusted: bool
+
+    @property
+    def settings(self) -> Settings:
+        """The merged settings."""
+        return self.resolved.settings
+
+    @property
+    def session_base(self) -> str:
+        """Where sessions are kept."""
+        chosen = self.settings.session_dir
+        return absolute(chosen, self.cwd) if chosen else self.paths.sessions
+
+
+def configure(request: OpenRequest, env: Mapping[str, str], clock: Clock) -> Configured:
+    """Merge every source of settings for `request`.
+
+    Raises:
+        OpenFailed: the folder does not exist, or with `strict_config` something is wrong.
+    """
+    paths = find_paths(env)
+    cwd = _folder(request.cwd)
+    user, problems = read_file(paths.settings_file)
+    options = Layer("the command line", request.options)
+    trusted = not request.no_project and (
+        request.trust or TrustBook(paths.trust_file, clock).state(cwd) == "trusted"
+    )
+    resolved = merge([user, *environment_layers(env), options], problems)
+    bad = [problem for problem in resolved.problems if problem.source == options.source]
+    if bad:
+        raise OpenFailed(bad[0].message, 2)
+    if request.strict_config and resolved.problems:
+        raise OpenFailed("; ".join(map(str, resolved.problems)))
+    return Configured(resolved, paths, cwd, trusted)
+
+
+def _folder(given: str) -> str:
+    try:
+        base = os.getcwd()
+    except OSError:
+        if not os.path.isabs(given):
+            raise OpenFailed("the current folder was deleted; go to another, or use --cwd", 2) from None
+        base = "/"
+    path = os.path.realpath(absolute(given, base) if given else base)
+    if not os.path.isdir(path):
+        raise OpenFailed(f"{given!r} is not a folder", 2)
+    return path

@@ -1,0 +1,194 @@
+"""Plain chat in a real terminal: approvals, interrupts, leaving."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from process.program import Program
+from process.server import ServerThread
+
+pytestmark = pytest.mark.process
+
+
+class Terminal:
+    """A program on a pseudo-terminal, read as it comes."""
+
+    def __init__(self, program: Program, *args: str) -> None:
+        self._fd, child = pty.openpty()
+        self.process = subprocess.Popen(
+            [*program.argv, *args],
+            cwd=program.project,
+            env={**program.env, "TERM": "xterm"},
+            stdin=child,
+            stdout=child,
+            stderr=child,
+            start_new_session=True,
+            preexec_fn=_control,
+        )
+        os.close(child)
+        self.seen = ""
+
+    def expect(self, text: str, seconds: float = 20) -> str:
+        """Read until `text` appears; everything read since the last call is dropped with it."""
+        end = time.monotonic() + seconds
+        while text not in self.seen:
+            assert time.monotonic() < end, f"no {text!r} in {self.seen!r}"
+            if select.select([self._fd], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self._fd, 65536).decode()
+                except OSError:
+                    break
+        before, _, self.seen = self.seen.partition(text)
+        return before
+
+    def type(self, text: str) -> None:
+        """Press keys."""
+        os.write(self._fd, text.encode())
+
+    def close(self) -> int:
+        """Wait for the end."""
+        try:
+            return self.process.wait(20)
+        finally:
+            os.close(self._fd)
+
+
+def _control() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+WRITE = [
+    {
+        "text": "I write.",
+        "calls": [{"name": "write", "arguments": {"path": "new.txt", "content": "hello\n"}}],
+    },
+    {"text": "All done."},
+]
+
+
+@pytest.fixture
+def server() -> Iterator[ServerThread]:
+    """Writes a file, then is done; then does the same again."""
+    with ServerThread([*WRITE, *WRITE]) as found:
+        yield found
+
+
+@pytest.fixture
+def program(server: ServerThread, tmp_path: Path) -> Program:
+    """A program that talks to that server."""
+    return Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+
+
+def test_a_yes_runs_what_was_shown(program: Program) -> None:
+    """The whole operation is shown; `y` is this once."""
+    terminal = Terminal(program, "chat", "--plain")
+    terminal.expect("> ")
+    terminal.type("go\n")
+    shown = terminal.expect("Allow?")
+    assert "+hello" in shown
+    terminal.expect("reason for no: ")
+    terminal.type("y\n")
+    terminal.expect("All done.")
+    terminal.expect("> ")
+    terminal.type("/quit\n")
+
+    assert terminal.close() == 0
+    assert (program.project / "new.txt").read_text() == "hello\n"
+
+
+def test_a_no_with_a_reason_reaches_the_model(program: Program, server: ServerThread) -> None:
+    """Anything but yes is a no, and its text is the reason."""
+    terminal = Terminal(program, "chat", "--plain")
+    terminal.expect("> ")
+    terminal.type("go\n")
+    terminal.expect("reason for no: ")
+    terminal.type("use another name\n")
+    terminal.expect("All done.")
+    terminal.type("\x04")
+
+    assert terminal.close() == 0
+    assert not (program.project / "new.txt").exists()
+    assert "use another name" in server.requests[1].last_result
+
+
+def test_keys_typed_before_the_question_are_no_answer(program: Program, server: ServerThread) -> None:
+    """Type-ahead cannot approve."""
+    terminal = Terminal(program, "chat", "--plain")
+    terminal.expect("> ")
+    terminal.type("go\ny\ny\ny\n")
+    terminal.expect("reason for no: ")
+    time.sleep(0.3)
+    assert not (program.project / "new.txt").exists()
+    terminal.type("n\n")
+    terminal.expect("All done.")
+    terminal.type("/quit\n")
+    terminal.close()
+
+    assert not (program.project / "new.txt").exists()
+
+
+def test_ctrl_c_stops_the_run_and_twice_leaves(program: Program) -> None:
+    """The question goes away with the run; the second press ends the program."""
+    terminal = Terminal(program, "chat", "--plain")
+    terminal.expect("> ")
+    terminal.type("go\n")
+    terminal.expect("reason for no: ")
+    terminal.type("\x03")
+    terminal.expect("stopping")
+    terminal.expect("> ")
+    time.sleep(2.1)
+    terminal.type("\x03")
+    terminal.expect("again to leave")
+    terminal.type("\x03")
+
+    assert terminal.close() in (0, 130)
+    assert not (program.project / "new.txt").exists()
+
+
+def test_the_mode_can_be_shown_and_changed(program: Program) -> None:
+    """In full mode nothing is asked."""
+    terminal = Terminal(program, "chat", "--plain")
+    terminal.expect("> ")
+    terminal.type("/permissions\n")
+    terminal.expect("permission mode: ask")
+    terminal.type("/permissions full\n")
+    terminal.expect("permission mode: full")
+    terminal.type("go\n")
+    terminal.expect("All done.")
+    terminal.type("/nonsense\n")
+    terminal.expect("no command")
+    terminal.type("/quit\n")
+
+    assert terminal.close() == 0
+    assert (program.project / "new.txt").exists()
+
+
+def test_a_conversation_works_through_pipes_too(program: Program) -> None:
+    """Lines in, text out, end of input ends it."""
+    done = program.run("chat", "--plain", "--permission-mode", "full", stdin="go\n")
+
+    assert done.returncode == 0, done.stderr
+    assert "All done." in done.stdout
+    assert (program.project / "new.txt").exists()
+
+
+def test_a_headless_text_run_on_a_terminal_asks(program: Program) -> None:
+    """`-p` on a terminal puts the same plain question."""
+    terminal = Terminal(program, "-p", "go")
+    terminal.expect("+hello")
+    terminal.expect("reason for no: ")
+    terminal.type("y\n")
+    terminal.expect("All done.")
+
+    assert terminal.close() == 0
+    assert (program.project / "new.txt").exists()

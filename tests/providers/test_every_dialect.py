@@ -1,0 +1,12 @@
+"""Every dialect passes every phenomenon, over real HTTP."""
+
+import pytest
+
+from wisp.testing.asking import APIS
+from wisp.testing.provider_cases import CASES, run_case
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+async def test_dialect_passes(case, api):
+    await run_case(case, api)

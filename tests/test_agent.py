@@ -1,0 +1,118 @@
+"""The library's front door."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+import wisp
+from wisp.providers.scripted import call
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing outside the test's own folder is read or written."""
+    monkeypatch.setenv("WISP_HOME", str(tmp_path_factory.mktemp("home")))
+
+
+def _writes() -> wisp.ScriptedProvider:
+    return wisp.ScriptedProvider(
+        [
+            wisp.ScriptStep("I write.", calls=[call("write", path="new.txt", content="hi\n")]),
+            wisp.ScriptStep("Done."),
+        ]
+    )
+
+
+async def test_ask_returns_the_answer_and_the_result_holds_the_rest(tmp_path: Path) -> None:
+    """The documentation's first example."""
+    (tmp_path / "sums.py").write_text("def add(a, b):\n    return a - b\n")
+    provider = wisp.ScriptedProvider(
+        [
+            wisp.ScriptStep("I look.", calls=[call("read", path="sums.py")]),
+            wisp.ScriptStep("It subtracts.", after="return a - b"),
+        ]
+    )
+    async with wisp.Agent(provider=provider, cwd=str(tmp_path)) as agent:
+        assert await agent.ask("What is wrong?") == "It subtracts."
+        assert (agent.result.stop_reason, agent.result.turns) == ("model_finished", 2)
+
+
+async def test_without_an_approver_effects_are_refused_and_counted(tmp_path: Path) -> None:
+    """Safe by default."""
+    async with wisp.Agent(provider=_writes(), cwd=str(tmp_path)) as agent:
+        await agent.ask("go")
+
+        assert [denial.tool for denial in agent.result.denials] == ["write"]
+    assert not (tmp_path / "new.txt").exists()
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_the_callback_decides_and_sees_the_whole_operation(answer: bool, tmp_path: Path) -> None:
+    """Plain or awaitable; its answer is for this one operation."""
+    seen: list[str] = []
+
+    async def approve(request: wisp.ToolApprovalRequested) -> bool:
+        seen.append(request.preview)
+        return answer
+
+    async with wisp.Agent(provider=_writes(), cwd=str(tmp_path), approve=approve) as agent:
+        await agent.ask("go")
+
+    assert [line for line in seen[0].splitlines() if line == "+hi"] == ["+hi"]
+    assert answer is (tmp_path / "new.txt").exists()
+
+
+async def test_leaving_the_iteration_stops_the_run_and_the_agent_can_be_used_again(tmp_path: Path) -> None:
+    """A `break` is enough."""
+    provider = wisp.ScriptedProvider(
+        [
+            wisp.ScriptStep("I wait.", calls=[call("bash", command="sleep 30")]),
+            wisp.ScriptStep("Again."),
+        ]
+    )
+    async with wisp.Agent(provider=provider, cwd=str(tmp_path), permission_mode="full") as agent:
+        async with asyncio.timeout(10), aclosing(agent.run("go")) as events:
+            async for event in events:
+                if type(event).__name__ == "ToolExecutionStarted":
+                    break
+        assert await agent.ask("and now?") == "Again."
+
+
+async def test_a_conversation_on_disk_can_be_resumed(tmp_path: Path) -> None:
+    """The second agent's request holds the first one's exchange."""
+    first = wisp.Agent(provider=wisp.ScriptedProvider(["One."]), cwd=str(tmp_path), session=True)
+    await first.ask("first")
+    await first.close()
+    provider = wisp.ScriptedProvider(["Two."])
+    from wisp.host.library import list_sessions
+    from wisp.host.paths import environment, find_paths
+
+    [info] = list_sessions(find_paths(environment()).sessions)
+    async with wisp.Agent(provider=provider, cwd=str(tmp_path), resume=info.id[:10]) as second:
+        await second.ask("second")
+
+    assert [getattr(m, "text", "") for m in provider.requests[0].messages] == ["first", "One.", "second"]
+
+
+async def test_what_cannot_be_made_is_an_error_that_says_why(tmp_path: Path) -> None:
+    """The same sentence as on the command line."""
+    with pytest.raises(wisp.AgentError, match="nowhere"):
+        await wisp.Agent("nowhere/none", cwd=str(tmp_path)).ask("hi")
+    with pytest.raises(wisp.AgentError, match="permission_mode"):
+        await wisp.Agent(provider=_writes(), cwd=str(tmp_path), permission_mode="yolo").ask("hi")
+
+
+async def test_limits_end_a_run_with_their_reason(tmp_path: Path) -> None:
+    """Two requests are allowed; the third is not made."""
+    steps = [wisp.ScriptStep("x", calls=[call("ls", path=".")]) for _ in range(5)]
+    agent = wisp.Agent(provider=wisp.ScriptedProvider(steps), cwd=str(tmp_path), max_turns=2)
+    with pytest.raises(wisp.AgentError) as failed:
+        await agent.ask("go")
+    turns = agent.result.turns
+    await agent.close()
+
+    assert (failed.value.stop_reason, turns) == ("turn_limit", 2)

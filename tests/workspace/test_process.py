@@ -1,0 +1,305 @@
+"""Programs are bounded in time, stop at once, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from workspace.users import as_user
+
+from wisp.workspace.errors import Refused
+from wisp.workspace.process import Ending, quiet_environment, run, signal_group, sweep
+from wisp.workspace.stop import Stopped, StopToken
+
+ENV = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+HOSTILE = """trap '' TERM INT HUP; {sleep} & (setsid {sleep} &); (sh -c '{sleep} & exit 0' &)
+nohup setsid sh -c "trap '' TERM; {sleep}" >/dev/null 2>&1 & env -i setsid {sleep} & {sleep}"""
+
+
+class Shell:
+    """Runs commands and remembers what they said."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cwd = os.open(folder, os.O_RDONLY)
+        self.said = b""
+
+    def __call__(
+        self, command: str, timeout: float = 20, stop: StopToken | None = None, guarded: bool = True
+    ) -> Ending:
+        self.said = b""
+        return run(
+            ["bash", "-c", command],
+            cwd=self.cwd,
+            env=quiet_environment(ENV),
+            timeout=timeout,
+            stop=stop or StopToken(),
+            now=time.monotonic,
+            output=self._take,
+            guarded=guarded,
+        )
+
+    def _take(self, data: bytes) -> None:
+        self.said += data
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+@pytest.fixture
+def nap() -> str:
+    """A `sleep` nobody else runs, so that it can be counted."""
+    return f"sleep 6{int.from_bytes(os.urandom(3), 'big')}"
+
+
+def alive(command: str) -> int:
+    """How many processes run exactly this command line, zombies not counted."""
+    count = 0
+    wanted = command.replace(" ", "\0").encode() + b"\0"
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                count += Path(f"/proc/{name}/cmdline").read_bytes() == wanted
+            except OSError:
+                continue
+    return count
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.01)
+
+
+def stop_when(condition: Callable[[], bool], stop: StopToken) -> list[float]:
+    """Stops from another thread once `condition` holds; the list gets the time of it."""
+    at: list[float] = []
+
+    def watch() -> None:
+        wait_for(condition)
+        at.append(time.monotonic())
+        stop.stop()
+
+    threading.Thread(target=watch).start()
+    return at
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_output_exit_code_and_signals(shell: Shell, tmp_path: Path, guarded: bool) -> None:
+    assert shell("pwd; echo err >&2; exit 3", guarded=guarded) == Ending("exited", 3)
+    assert shell.said.decode() == f"{os.path.realpath(tmp_path)}\nerr\n"
+    assert shell("kill -SEGV $$", guarded=guarded).code == -signal.SIGSEGV
+    assert shell("kill -TERM $PPID; echo on", guarded=True).code == 0
+
+
+def test_stdin_is_empty_and_there_is_no_terminal(shell: Shell) -> None:
+    assert shell("cat; read x; echo $?; head -c1; read x </dev/tty", timeout=10).how == "exited"
+    assert shell.said.startswith(b"1\n")
+    assert b"/dev/tty" in shell.said
+
+
+def test_editors_pagers_and_prompts_do_not_wait(shell: Shell, tmp_path: Path) -> None:
+    if not shutil.which("git") and os.environ.get("CI") != "true":
+        pytest.skip("there is no git")
+    setup = "git init -q . && git config user.email a@b && git config user.name a"
+    setup += "&& git commit -q --allow-empty -m one"
+    assert shell(setup).code == 0
+    assert (
+        shell("git log; git commit --allow-empty; git commit --amend; git rebase -i --root", timeout=15).how
+        == "exited"
+    )
+    assert b"one" in shell.said
+    assert shell("sudo -A -v", timeout=10).how == "exited"
+
+
+def test_a_child_that_keeps_the_pipe_does_not_keep_the_call(shell: Shell, nap: str) -> None:
+    begun = time.monotonic()
+    ending = shell(f"(while :; do echo noise; sleep .05; done) & {nap} & echo done")
+    assert time.monotonic() - begun < 2
+    assert ending.how, ending.code == ("exited", 0)
+    assert b"done" in shell.said
+    assert "sleep" in ending.left
+    assert alive(nap) == 0
+
+
+def test_background_work_that_ends_soon_is_waited_for(shell: Shell) -> None:
+    assert shell("(sleep .1; echo late) & echo done") == Ending("exited", 0)
+    assert shell.said == b"done\nlate\n"
+
+
+def test_the_timeout_holds_whatever_the_program_does_and_its_output_is_kept(shell: Shell, nap: str) -> None:
+    begun = time.monotonic()
+    ending = shell(f"trap '' TERM; echo before; while :; do {nap}; done", timeout=0.5)
+    assert (ending.how, ending.code) == ("timeout", None)
+    assert 0.5 <= time.monotonic() - begun < 2
+    assert shell.said == b"before\n"
+    assert alive(nap) == 0
+
+
+def test_the_hostile_tree_is_gone_within_half_a_second_of_a_stop(public: Path, nap: str) -> None:
+    shell = Shell(public)
+    for uid in (0, 65534):
+
+        def work() -> None:
+            if not os.access(sys.executable, os.X_OK):
+                sys.executable = "/usr/bin/python3"  # this interpreter lies where only root may look
+            stop = StopToken()
+            at = stop_when(lambda: alive(nap) >= 6, stop)
+            assert shell(HOSTILE.format(sleep=nap), timeout=30, stop=stop).how == "stopped"
+            assert time.monotonic() - at[0] < 0.5
+            assert alive(nap) == 0
+
+        as_user(work, uid)
+
+
+@pytest.mark.slow
+def test_three_hundred_detached_children_are_gone_within_half_a_second(shell: Shell, nap: str) -> None:
+    stop = StopToken()
+    at = stop_when(lambda: alive(nap) >= 300, stop)
+    shell(f"for i in $(seq 300); do setsid {nap} & done; wait", timeout=60, stop=stop)
+    assert alive(nap) == 0
+    assert time.monotonic() - at[0] < 1, "half a second, and room for a loaded machine"
+
+
+def test_killing_its_guardian_does_not_free_a_command(shell: Shell, nap: str) -> None:
+    begun = time.monotonic()
+    shell(f"setsid {nap} & kill -9 $PPID; {nap}")
+    assert time.monotonic() - begun < 5
+    assert alive(nap) == 0
+
+
+AGENT = """
+import os, sys, time
+sys.path.insert(0, sys.argv[1])
+from wisp.workspace.process import run
+from wisp.workspace.stop import StopToken
+run(["bash", "-c", sys.argv[2]], cwd=os.open("/", os.O_RDONLY), env={"PATH": os.environ["PATH"]}, timeout=60,
+    stop=StopToken(), now=time.monotonic, output=print)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+def test_when_the_agent_dies_its_commands_die(nap: str, number: int) -> None:
+    source = str(Path(__file__).parents[2] / "src")
+    agent = subprocess.Popen([sys.executable, "-I", "-S", "-c", AGENT, source, HOSTILE.format(sleep=nap)])
+    wait_for(lambda: alive(nap) >= 6)
+    agent.send_signal(number)
+    agent.wait()
+    wait_for(lambda: alive(nap) == 0, 2)
+
+
+def test_a_stop_before_the_start_runs_nothing(shell: Shell, tmp_path: Path) -> None:
+    stop = StopToken()
+    stop.stop()
+    with pytest.raises(Stopped):
+        shell("touch made", stop=stop)
+    assert not (tmp_path / "made").exists()
+
+
+def test_what_cannot_be_started_is_a_refusal_that_names_it(tmp_path: Path) -> None:
+    cwd = os.open(tmp_path, os.O_RDONLY)
+    for guarded in (True, False):
+        with pytest.raises(Refused, match="/nope/bash") as caught:
+            run(
+                ["/nope/bash"],
+                cwd=cwd,
+                env=ENV,
+                timeout=5,
+                stop=StopToken(),
+                now=time.monotonic,
+                output=print,
+                guarded=guarded,
+            )
+        assert caught.value.code == "spawn_failed"
+    os.close(cwd)
+
+
+def test_enough_output_ends_the_program(tmp_path: Path) -> None:
+    seen: list[bytes] = []
+    ending = run(
+        ["yes"],
+        cwd=os.open(tmp_path, os.O_RDONLY),
+        env=ENV,
+        timeout=20,
+        stop=StopToken(),
+        now=time.monotonic,
+        output=lambda data: seen.append(data) or len(seen) < 3,
+        guarded=False,
+    )
+    assert ending.how == "enough"
+    assert len(seen) == 3
+
+
+def test_the_kill_helper_refuses_what_could_hit_everyone() -> None:
+    for pid in (None, -1, 0, 1, os.getpgrp()):
+        assert signal_group(pid, 0) is False
+    assert sweep("no such mark") == 0
+
+
+def test_a_child_inherits_three_descriptors_and_only_the_environment_given(
+    shell: Shell, tmp_path: Path
+) -> None:
+    leak = os.open(tmp_path, os.O_RDONLY)
+    os.set_inheritable(leak, True)
+    shell("ls /proc/self/fd; env")
+    words = shell.said.decode().split("\n")
+    assert words[:4] == ["0", "1", "2", "3"], "the last is ls's own"
+    assert not words[4].isdigit()
+    given = quiet_environment(ENV)
+    names = {word.split("=")[0] for word in words[4:] if "=" in word}
+    assert names <= set(given) | {"WISP_CALL_ID", "PWD", "SHLVL", "_", "OLDPWD"}
+    os.close(leak)
+
+
+def test_startup_files_of_the_shell_are_not_run(tmp_path: Path) -> None:
+    (tmp_path / "rc").write_text("echo hooked")
+    env = quiet_environment(ENV | {"BASH_ENV": str(tmp_path / "rc"), "ENV": str(tmp_path / "rc")})
+    assert not {"BASH_ENV", "ENV"} & set(env)
+
+
+def test_many_short_children_are_reaped(shell: Shell) -> None:
+    ending = shell(
+        "for i in $(seq 300); do (setsid true &) ; done; ps -o stat= -e --no-headers | grep -c Z || true"
+    )
+    assert ending.code == 0
+    assert int(shell.said) < 200
+
+
+def test_nothing_stays_open_after_many_runs(shell: Shell) -> None:
+    stop = StopToken()
+    shell("true", stop=stop)
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(10):
+        shell(
+            "echo x; sleep 9" if number % 3 == 0 else "true", timeout=0.1 if number % 3 == 0 else 9, stop=stop
+        )
+    assert len(os.listdir("/proc/self/fd")) == before
+    stop.stop()
+
+
+def test_it_works_from_worker_threads_at_once(tmp_path: Path) -> None:
+    shells = [Shell(tmp_path) for _ in range(4)]
+    threads = [
+        threading.Thread(target=shell, args=(f"echo {n}; exit {n}",)) for n, shell in enumerate(shells)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [shell.said for shell in shells] == [b"0\n", b"1\n", b"2\n", b"3\n"]
+
+
+def test_when_memory_runs_out_the_command_goes_first(shell: Shell) -> None:
+    own = int(Path("/proc/self/oom_score_adj").read_text())
+    shell("cat /proc/self/oom_score_adj")
+    assert int(shell.said) == max(500, own)
