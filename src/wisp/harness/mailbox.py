@@ -11,6 +11,7 @@ from typing import Literal
 
 from wisp.harness.events import QueuedMessage, QueueUpdated
 from wisp.loop.events import QueueMessageInjected
+from wisp.messages.codec import clean
 from wisp.messages.content import Text
 from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
@@ -77,7 +78,7 @@ class Queues:
     def _put(self, queue: deque[QueuedMessage], text: str) -> QueuedMessage:
         if len(queue) >= MAX_WAITING:
             raise QueueFull(f"{MAX_WAITING} messages wait already; take one back first")
-        message = QueuedMessage(self._clock.new_id(), text)
+        message = QueuedMessage(self._clock.new_id(), clean(text))
         queue.append(message)
         return message
 

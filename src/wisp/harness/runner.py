@@ -24,6 +24,7 @@ from wisp.loop.limits import Limits
 from wisp.loop.ports import CallIntent, RequestIntent
 from wisp.loop.runner import RunSpec, run_agent_loop
 from wisp.loop.settle import uncancelled
+from wisp.messages.content import clean_blocks
 from wisp.messages.ids import Clock
 from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
 from wisp.providers.base import ModelInfo, Provider
@@ -211,8 +212,7 @@ class AgentHarness:
 
     async def _accept(self, message: UserMessage, channel: Channel[Event]) -> None:
         """Make the history lawful, then take the prompt; durable when this returns."""
-        if not message.id:
-            message = UserMessage(message.content, self._clock.new_id())
+        message = UserMessage(clean_blocks(message.content), message.id or self._clock.new_id())
         repaired = None
         if self._base or self._transcript.open_calls:
             repaired = repair(self.messages, self._clock.new_id)

@@ -20,7 +20,7 @@ from wisp.loop.events import ToolExecutionProgress
 from wisp.loop.ports import Emit
 from wisp.loop.settle import uncancelled
 from wisp.messages.codec import NotAnObject, strict_object
-from wisp.messages.content import Text, ToolCall
+from wisp.messages.content import Text, ToolCall, clean_blocks
 from wisp.messages.tool import Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext, Tool
 from wisp.workspace.stop import Stopped, StopToken
@@ -161,7 +161,7 @@ class Toolbox:
         finally:
             for name in prepared.resources:
                 self._written[name] = self._written.get(name, 0) + 1
-        return outcome
+        return msgspec.structs.replace(outcome, content=clean_blocks(outcome.content))
 
     async def _again(self, tool: Tool, admitted: Prepared) -> Prepared:
         """Prepare an admitted call anew; only the state of the world may differ from what was admitted."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from wisp.messages.codec import clean
+
 
 class Text(msgspec.Struct, frozen=True, tag="text", omit_defaults=True):
     """Words, from a person, a model or a tool."""
@@ -61,3 +63,8 @@ AssistantBlock = Text | Thinking | ToolCall | Opaque
 def text_of(blocks: tuple[object, ...]) -> str:
     """All plain text among `blocks`, joined without separators.  Thinking is not text."""
     return "".join(block.text for block in blocks if isinstance(block, Text))
+
+
+def clean_blocks(blocks: tuple[UserBlock, ...]) -> tuple[UserBlock, ...]:
+    """`blocks` with every lone surrogate in their text replaced; the same blocks where there is none."""
+    return tuple(Text(clean(block.text)) if isinstance(block, Text) else block for block in blocks)

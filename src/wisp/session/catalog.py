@@ -7,6 +7,7 @@ head of each file only.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 
 import msgspec
@@ -62,9 +63,12 @@ def latest(base: str, cwd: str) -> str | None:
     newest: tuple[float, str] | None = None
     for path in _files(base, cwd):
         try:
-            stamp = (os.stat(path).st_mtime, path)
+            status = os.lstat(path)
         except OSError:
             continue
+        if not stat.S_ISREG(status.st_mode):
+            continue
+        stamp = (status.st_mtime, path)
         newest = stamp if newest is None or stamp > newest else newest
     return newest[1] if newest else None
 
@@ -92,10 +96,13 @@ def describe(path: str) -> SessionInfo | None:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
-            status, head = os.fstat(descriptor), os.pread(descriptor, _HEAD, 0)
+            status = os.fstat(descriptor)
+            head = os.pread(descriptor, _HEAD, 0) if stat.S_ISREG(status.st_mode) else b""
         finally:
             os.close(descriptor)
     except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
         return None
     cwd, title = "", ""
     for line in head.split(b"\n"):

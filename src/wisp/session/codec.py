@@ -9,6 +9,7 @@ finds every damaged byte.  Lines are separated by LF alone.
 
 from __future__ import annotations
 
+import re
 import zlib
 
 import msgspec
@@ -20,6 +21,9 @@ MAX_LINE = 64 * 1024 * 1024
 """Longest line accepted, in bytes."""
 
 _TAIL = len(b',"sum":"00000000"}')
+_START = b'{"v":'
+_ENDS = re.compile(rb',"sum":"[0-9a-f]{8}"\}')
+_TRIES = 50
 
 
 class BadLine(ValueError):
@@ -70,20 +74,37 @@ def decode(line: bytes) -> Record:
             body: Known | UnknownRecord = _decode_body(text)
         except msgspec.ValidationError:
             body = UnknownRecord(head.type)
-    except msgspec.MsgspecError as exc:
+    except (msgspec.MsgspecError, RecursionError) as exc:
         raise BadLine(str(exc)) from None
     return Record(head.seq, head.id, head.parent, head.at, body, head.v)
 
 
-def salvage(line: bytes) -> tuple[bytes, Record] | None:
-    """An undamaged record at the end of a damaged line: `(what stood before it, the record)`.
+class Salvaged(msgspec.Struct, frozen=True):
+    """An undamaged record inside a damaged line."""
 
-    A process that died while writing leaves half a line; a careless one then continued on it.
+    start: int
+    end: int
+    record: Record
+
+
+def salvage(line: bytes) -> list[Salvaged]:
+    """Find undamaged records in a damaged line, in order.
+
+    A process that died while writing leaves half a line; a careless one then continued on it.  Tries at
+    most `_TRIES` places, so that a hostile line costs no more than a long one.
     """
-    start = line.find(b'{"v":', 1)
-    while start > 0:
-        try:
-            return line[:start], decode(line[start:])
-        except BadLine:
-            start = line.find(b'{"v":', start + 1)
-    return None
+    found: list[Salvaged] = []
+    position = tries = 0
+    for mark in _ENDS.finditer(line):
+        end = mark.end()
+        start = line.find(_START, position, end)
+        while start >= 0 and tries < _TRIES:
+            tries += 1
+            try:
+                found.append(Salvaged(start, end, decode(line[start:end])))
+            except BadLine:
+                start = line.find(_START, start + 1, end)
+            else:
+                position = end
+                break
+    return found

@@ -9,11 +9,13 @@ import msgspec
 from wisp.messages.message import AssistantMessage, Message
 from wisp.messages.usage import ZERO, Usage
 from wisp.session.records import (
+    KNOWN_TYPES,
     CallIntentRecord,
     MessageRecord,
     Record,
     RunEndedRecord,
     SessionHeader,
+    UnknownRecord,
 )
 
 
@@ -58,6 +60,8 @@ class Fold:
                 state.header = body
         elif isinstance(body, RunEndedRecord):
             state.runs_ended += 1
+        elif isinstance(body, UnknownRecord) and body.type in KNOWN_TYPES:
+            state.notes.append(f"record {record.seq} ({body.type}) is not understood; it was left out")
 
     def _message(self, record: Record, body: MessageRecord) -> None:
         state, message = self.state, body.message

@@ -6,13 +6,14 @@ tail into a side file first, so that the next record begins on a line of its own
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
 
-from wisp.session.codec import MAX_LINE, BadLine, decode, encode, salvage
+from wisp.session.codec import MAX_LINE, BadLine, Salvaged, decode, encode, salvage
 from wisp.session.lock import SessionLock
-from wisp.session.records import Record
+from wisp.session.records import VERSION, Record
 from wisp.session.storage import Damage, Loaded, StorageFailed
 
 _CHUNK = 1 << 20
@@ -22,10 +23,29 @@ _BOM = b"\xef\xbb\xbf"
 class NotASession(OSError):
     """The path is not a private regular file that a session could be."""
 
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.EINVAL, "not a private regular file of yours", path)
+
+
+_NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENODEV)
+"""What opening a link, a folder or a device fails with."""
+
 
 def create_private_folder(path: str) -> None:
-    """Make `path` and what is missing above it, for this user alone."""
-    os.makedirs(path, mode=0o700, exist_ok=True)
+    """Make `path` and what is missing above it, for this user alone whatever the umask says."""
+    missing = []
+    where = os.path.abspath(path)
+    while not os.path.isdir(where):
+        missing.append(where)
+        where = os.path.dirname(where)
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            if not os.path.isdir(folder):
+                raise
+        else:
+            _sync_folder(os.path.dirname(folder))
 
 
 class FileJournal:
@@ -41,23 +61,15 @@ class FileJournal:
         """
         self._path = path
         self._lock = SessionLock(path + ".lock")
+        self._fd: int | None = None
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            self._fd: int | None = os.open(path, flags, 0o600)
-            self._check(os.fstat(self._fd))
-        except OSError:
-            self._lock.release()
-            raise
-        self._size = os.fstat(self._fd).st_size
+            self._fd = os.open(path, flags, 0o600)
+            self._size = _private_size(self._fd, path)
+        except OSError as exc:
+            self.close()
+            raise NotASession(path) if exc.errno in _NO_FILE else exc from None
         self._fresh = self._size == 0
-
-    def _check(self, status: os.stat_result) -> None:
-        assert self._fd is not None
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_uid != os.geteuid():
-            os.close(self._fd)
-            raise NotASession(f"{self._path} is not a private regular file of yours")
-        if status.st_mode & 0o077:
-            os.fchmod(self._fd, 0o600)
 
     @property
     def where(self) -> str:
@@ -65,39 +77,41 @@ class FileJournal:
         return self._path
 
     def load(self) -> Loaded:
-        """Read everything, then move a torn tail aside so that appending is safe."""
+        """Read everything, then move a torn tail aside so that appending is safe.
+
+        A file of a newer format is only read.
+
+        Raises:
+            StorageFailed: it cannot be read or mended.
+        """
         assert self._fd is not None
-        records, damage, good_end, last_complete = _scan(self._fd)
-        if last_complete != self._size or good_end != self._size:
-            damage = [*damage, *self._mend(good_end, last_complete)]
-        newest = max((record.v for record in records), default=0)
+        try:
+            records, damage, keep, ended = _scan(self._fd)
+            newest = max((record.v for record in records), default=0)
+            if newest <= VERSION:
+                damage += self._mend(keep, ended)
+        except OSError as exc:
+            self.close()
+            raise StorageFailed(f"{self._path} could not be opened: {exc.strerror or exc}") from exc
         return Loaded(tuple(records), tuple(damage), newest)
 
-    def _mend(self, good_end: int, last_complete: int) -> list[Damage]:
-        """Cut what follows the last whole line, or end a whole record that only lacks its LF."""
+    def _mend(self, keep: int, ended: bool) -> list[Damage]:
+        """Move what follows the last record or whole line aside, and end a record that only lacks its LF."""
         assert self._fd is not None
-        if good_end == self._size and last_complete < self._size:
-            os.write(self._fd, b"\n")
-            os.fsync(self._fd)
+        found = []
+        if keep < self._size:
+            tail = os.pread(self._fd, self._size - keep, keep)
+            aside = _keep_aside(f"{self._path}.torn-{keep}", tail)
+            os.ftruncate(self._fd, keep)
+            self._size = keep
+            message = f"{len(tail)} bytes at the end were cut off in the middle of a record"
+            found = [Damage(keep, message, aside)]
+        if not ended:
+            _write_all(self._fd, b"\n")
             self._size += 1
-            return []
-        tail = os.pread(self._fd, self._size - last_complete, last_complete)
-        if not tail:
-            return []
-        aside = self._path + f".torn-{last_complete}"
-        descriptor = os.open(
-            aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
-        try:
-            _write_all(descriptor, tail)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.ftruncate(self._fd, last_complete)
-        os.fsync(self._fd)
-        self._size = last_complete
-        message = f"{len(tail)} bytes at the end were cut off in the middle of a record"
-        return [Damage(last_complete, message, aside)]
+        if found or not ended:
+            os.fsync(self._fd)
+        return found
 
     def append(self, records: Sequence[Record], *, sync: bool) -> None:
         """Add `records` in one write, all or none."""
@@ -141,49 +155,44 @@ def read_only(path: str) -> Loaded:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NotASession(f"{path} is not a regular file")
-        records, damage, good_end, last_complete = _scan(descriptor)
+            raise NotASession(path)
+        records, damage, keep, _ = _scan(descriptor)
         size = os.fstat(descriptor).st_size
     finally:
         os.close(descriptor)
-    if good_end < size and last_complete < size:
-        damage.append(Damage(last_complete, "the last record is cut off"))
+    if keep < size:
+        damage.append(Damage(keep, "the last record is cut off"))
     return Loaded(tuple(records), tuple(damage), max((record.v for record in records), default=0))
 
 
-def _scan(descriptor: int) -> tuple[list[Record], list[Damage], int, int]:
-    """`(records, damage, end of the last good record, end of the last whole line)`."""
+def _scan(descriptor: int) -> tuple[list[Record], list[Damage], int, bool]:
+    """`(records, damage, where what may stay ends, whether it ends with LF)`."""
     records: list[Record] = []
     damage: list[Damage] = []
-    good_end = last_complete = 0
+    keep, ended = 0, True
     for offset, end, line, complete in _lines(descriptor):
+        start = len(_BOM) if offset == 0 and line.startswith(_BOM) else 0
+        good: list[Salvaged] = []
+        if line[start:].strip():
+            try:
+                good = [Salvaged(start, len(line), decode(line[start:]))]
+            except BadLine as exc:
+                good = salvage(line)
+                last = len(line.rstrip(b"\r")) if complete else (good[-1].end if good else 0)
+                if lost := last - sum(item.end - item.start for item in good):
+                    damage.append(Damage(offset, f"a record is damaged ({exc}); {lost} bytes are lost"))
+        for item in good:
+            _check_order(records, item.record, offset + item.start, damage)
+            records.append(item.record)
         if complete:
-            last_complete = end
-        body = line[len(_BOM) :] if offset == 0 and line.startswith(_BOM) else line
-        if not body.strip():
-            good_end = end if complete else good_end
-            continue
-        try:
-            record = decode(body)
-        except BadLine as exc:
-            found = salvage(body)
-            if found is None:
-                if complete:
-                    damage.append(Damage(offset, f"a record is damaged: {exc}"))
-                    good_end = end
-                continue
-            damage.append(Damage(offset, f"{len(found[0])} bytes before a record are damaged"))
-            record = found[1]
-        _check_order(records, record, offset, damage)
-        records.append(record)
-        good_end = end
-    return records, damage, good_end, last_complete
+            keep = end
+        elif good:
+            keep, ended = offset + good[-1].end, False
+    return records, damage, keep, ended
 
 
 def _check_order(records: list[Record], record: Record, offset: int, damage: list[Damage]) -> None:
-    if not records:
-        return
-    expected = records[-1].seq + 1
+    expected = records[-1].seq + 1 if records else 1
     if record.seq > expected:
         damage.append(Damage(offset, f"records {expected} to {record.seq - 1} are missing"))
     elif record.seq < expected:
@@ -195,19 +204,49 @@ def _lines(descriptor: int) -> Iterator[tuple[int, int, bytes, bool]]:
 
     Holds one line in memory; of a line beyond `MAX_LINE` only the beginning, cut to be no record.
     """
-    offset, position, rest, dropped = 0, 0, b"", 0
+    offset = position = 0
+    parts: list[bytes] = []
+    held = 0
     while chunk := os.pread(descriptor, _CHUNK, position):
-        position += len(chunk)
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            end = offset + len(line) + dropped + 1
-            yield offset, end, line, True
-            offset, dropped = end, 0
-        if len(rest) > MAX_LINE:
-            dropped += len(rest) - MAX_LINE - 1
-            rest = rest[: MAX_LINE + 1]
-    if rest:
-        yield offset, offset + len(rest) + dropped, rest, False
+        pieces = chunk.split(b"\n")
+        for number, piece in enumerate(pieces):
+            if held <= MAX_LINE:
+                parts.append(piece)
+                held += len(piece)
+            position += len(piece)
+            if number < len(pieces) - 1:
+                position += 1
+                yield offset, position, b"".join(parts), True
+                offset, parts, held = position, [], 0
+    if position > offset:
+        yield offset, position, b"".join(parts), False
+
+
+def _private_size(descriptor: int, path: str) -> int:
+    """The file's size, once it is certain that it is a private regular file of this user."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_uid != os.geteuid():
+        raise NotASession(path)
+    if status.st_mode & 0o077:
+        os.fchmod(descriptor, 0o600)
+    return status.st_size
+
+
+def _keep_aside(path: str, data: bytes) -> str:
+    """Keep `data` in a new file at `path`, or at `path` with a number; returns which."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    for name in (path, *(f"{path}.{number}" for number in range(1, 1000))):
+        try:
+            descriptor = os.open(name, flags, 0o600)
+        except FileExistsError:
+            continue
+        try:
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return name
+    raise FileExistsError(errno.EEXIST, "too many damaged ends are kept", path)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 
 
 class Locked(Exception):
@@ -28,19 +29,28 @@ class SessionLock:
             Locked: somebody holds it; names them as far as they said.
             OSError: the file cannot be made or is not a regular file of ours.
         """
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         self._fd: int | None = os.open(path, flags, 0o600)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
-            holder = os.pread(self._fd, 200, 0).decode("utf-8", "replace").strip()
-            os.close(self._fd)
-            self._fd = None
-            if exc.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                raise Locked(holder or "another process") from None
+            self._take(path, self._fd)
+        except BaseException:
+            self.release()
             raise
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
+
+    @staticmethod
+    def _take(path: str, descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_uid != os.geteuid():
+            raise OSError(errno.EPERM, "not a private regular file of yours", path)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise
+            holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip()
+            raise Locked(holder or "another process") from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
 
     def release(self) -> None:
         """Let the next writer in; a second call does nothing."""

@@ -79,6 +79,19 @@ class UnknownRecord(msgspec.Struct, frozen=True):
 Known = SessionHeader | MessageRecord | RequestIntentRecord | CallIntentRecord | RunEndedRecord | AuditRecord
 
 
+KNOWN_TYPES = frozenset(
+    str(kind.__struct_config__.tag)
+    for kind in (
+        SessionHeader,
+        MessageRecord,
+        RequestIntentRecord,
+        CallIntentRecord,
+        RunEndedRecord,
+        AuditRecord,
+    )
+)
+
+
 class Record(msgspec.Struct, frozen=True):
     """One record with its place in the file and in the tree."""
 

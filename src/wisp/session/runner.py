@@ -7,11 +7,13 @@ record first.  What records mean is `session.fold`'s business; how they reach th
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
 from wisp.harness.events import RepairReported
+from wisp.harness.repair import interrupted
 from wisp.harness.runner import AgentHarness
 from wisp.loop.events import AgentCompleted, Event
 from wisp.loop.limits import Limits
@@ -19,6 +21,7 @@ from wisp.loop.ports import CallIntent, RequestIntent
 from wisp.loop.settle import uncancelled
 from wisp.messages.ids import Clock, iso
 from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
+from wisp.messages.tool import ToolOutcome
 from wisp.messages.usage import Price, cost_of
 from wisp.session.events import SessionSaved
 from wisp.session.fold import Fold, State
@@ -44,7 +47,8 @@ class CodingSession:
         storage: where records go; loaded here, and closed by `close`.
         clock: time and identifiers.
         cwd: the folder a new session belongs to, absolute.
-        session_id: the id of a new session; an existing one keeps its own.
+        session_id: the id of a new session; an existing one keeps its own, and one whose first record is
+            damaged takes that of its file.
         price: list prices, for the cost of each answer.
         created_by: name and version of the program, for the header.
 
@@ -75,8 +79,9 @@ class CodingSession:
             )
         self._fold = Fold(loaded.records)
         self.notes = [f"byte {d.offset}: {d.message}" for d in loaded.damage] + self.state.notes
-        self._new = [] if self.state.header else [self._record(SessionHeader(session_id, cwd, created_by))]
-        self.id = self.state.header.session_id if self.state.header else session_id
+        header = self.state.header
+        self.id = header.session_id if header else _name_of(storage.where) or session_id
+        self._new = [] if header else [self._record(SessionHeader(self.id, cwd, created_by))]
         self._recovery = plan(self.state, clock.new_id)
         self.harness: AgentHarness | None = None
 
@@ -112,19 +117,29 @@ class CodingSession:
                 yield event
 
     async def _recover(self) -> AsyncGenerator[str, None]:
-        steps, self._recovery = self._recovery, ()
-        for step in steps:
+        while self._recovery:
+            step, *rest = self._recovery
             result = step.result or await self._rerun(step)
             await self.settled(result)
+            self._recovery = tuple(rest)
             assert self.harness is not None
             self.harness.adopt(result)
             yield f"call {step.call.id} ({step.call.name}): {result.code or 'run again'}"
 
     async def _rerun(self, step: Recovery) -> ToolResult:
+        """Run a harmless call again, if it is still allowed without asking; stopped when this task is."""
         assert self.harness is not None
-        ready = await self.harness.toolbox.prepare(step.call, lambda event: None)
-        outcome = ready.failure or await ready.run(lambda event: None)
         call = step.call
+        ready = await self.harness.toolbox.prepare_unasked(call)
+        if ready.failure is not None or ready.effectful:
+            return interrupted(call, step.result_id)
+        running = asyncio.ensure_future(ready.run(lambda event: None))
+        try:
+            outcome = await asyncio.shield(running)
+        except asyncio.CancelledError:
+            running.cancel()
+            await uncancelled(_done(running))
+            raise
         return ToolResult(call.id, call.name, outcome.content, outcome.is_error, outcome.code, step.result_id)
 
     # -- the harness's recorder ---------------------------------------------------------------------------
@@ -193,3 +208,13 @@ class CodingSession:
         self._new = []
         for record in numbered:
             self._fold.add(record)
+
+
+async def _done(task: asyncio.Future[ToolOutcome]) -> None:
+    await asyncio.wait([task])
+
+
+def _name_of(where: str) -> str:
+    """The session id that a file's name says; empty for what is no session file."""
+    name = os.path.basename(where)
+    return name.removesuffix(".jsonl") if name.endswith(".jsonl") else ""
