@@ -22,7 +22,6 @@ from wisp.providers.events import (
     TextDelta,
     ThinkingDelta,
 )
-from wisp.providers.faults import error_fields, error_in_stream
 from wisp.providers.wire import (
     Parts,
     Target,
@@ -32,6 +31,7 @@ from wisp.providers.wire import (
     make_call,
     make_message,
     raw_json,
+    stream_error,
     unknown_stop,
     word,
 )
@@ -147,8 +147,7 @@ class MessagesDecoder:
         elif kind == "message_stop":
             self._stop(events)
         elif kind == "error":
-            fault, message, status = error_fields(event.error)
-            raise error_in_stream(fault, message, status)
+            raise stream_error(event.error)
         else:
             self.ignored += 1
         return events

@@ -20,7 +20,6 @@ from wisp.providers.base import ModelRequest
 from wisp.providers.endpoint import Endpoint
 from wisp.providers.errors import ProviderError, WireError
 from wisp.providers.events import Failed, ProviderEvent, Retrying, Withdrawn
-from wisp.providers.faults import error_of_page, error_of_response, redact
 from wisp.providers.grammar import StreamGrammar
 from wisp.providers.retry import RetryPolicy, wait_before_retry
 from wisp.providers.sse import SseReader
@@ -123,7 +122,7 @@ class HttpProvider:
             delay = wait_before_retry(
                 policy, attempt=attempt, error=error, elapsed=elapsed, jitter=self._jitter
             )
-            reason = redact(error.message, self._secrets)
+            reason = self._redacted(error.message)
             if delay is None:
                 partial = run.assembler.partial(reason, run.target.native()) if grammar.begun else None
                 yield _failed(error, reason, partial)
@@ -153,6 +152,11 @@ class HttpProvider:
         for name, value in self._endpoint.headers:
             named[name.strip().lower()] = value.strip()
         return [(name, value) for name, value in named.items() if value]
+
+    def _redacted(self, text: str) -> str:
+        from wisp.providers.faults import redact  # only a run with errors pays for it
+
+        return redact(text, self._secrets)
 
     def _own_jitter(self) -> float:
         """A number in [0, 1) from the end of a fresh id, which is random."""
@@ -200,6 +204,8 @@ class _Attempt:
         kind = response.headers.get("content-type", "")
         if response.status == 200 and "html" not in kind and not kind.startswith("application/json"):
             return
+        from wisp.providers.faults import error_of_page, error_of_response
+
         body = await self._whole(response)
         if response.status != 200:
             raise error_of_response(
