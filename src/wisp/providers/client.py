@@ -234,8 +234,10 @@ class _Attempt:
             if not decoder.complete:
                 raise
             chunk = b""  # the answer was whole; how its connection ended does not matter
+        if not chunk:
+            return self._last()
         found: list[ProviderEvent] = []
-        for name, data in self._sse.feed(chunk) if chunk else self._sse.flush():
+        for name, data in self._sse.feed(chunk):
             self._events += 1
             try:
                 found += decoder.feed(name, data)
@@ -247,13 +249,29 @@ class _Attempt:
             if decoder.finished:
                 self.done = True
                 return found
-        if not chunk:
-            self.done = True
-            if not self._events:
-                raise WireError("the answer holds no events")
-            found += decoder.end()
-        elif found or decoder.complete:
+        if found or decoder.complete:
             response.progressed(GRACE if decoder.complete else None)
+        return found
+
+    def _last(self) -> list[ProviderEvent]:
+        """The events of an orderly end.
+
+        Raises:
+            ProviderError: the answer was not complete.
+        """
+        decoder = self._decoder
+        found: list[ProviderEvent] = []
+        for name, data in self._sse.flush():
+            self._events += 1
+            try:
+                found += decoder.feed(name, data)
+            except WireError:
+                pass  # a line that was cut: whether the answer was complete without it is asked next
+        if not self._events:
+            raise WireError("the answer holds no events")
+        self.done = True
+        if not decoder.finished:
+            found += decoder.end()
         return found
 
     async def close(self) -> None:
