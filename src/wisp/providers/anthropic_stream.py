@@ -274,9 +274,11 @@ class MessagesDecoder:
                 self._usage[name] = value
 
     def _stop(self, events: list[ProviderEvent]) -> None:
-        if self._open:
-            raise WireError("protocol error: the message stopped while a block was still open")
         self._start({}, events)
+        if self._open and _STOPS.get(self._reason) != "length":
+            raise WireError("protocol error: the message stopped while a block was still open")
+        for index in sorted(self._open):  # cut by the limit: kept as far as it came, nothing of it runs
+            self._block_stop(_Event(index=index), events)
         self.complete = self.finished = True
         blocks = self._parts.blocks()
         stop: StopReason | None = _STOPS.get(self._reason)
