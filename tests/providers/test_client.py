@@ -139,7 +139,8 @@ async def test_the_key_is_in_the_request_and_nowhere_else(api):
         failed = (await ask(provider, [user("go")]))[-1]
         assert isinstance(failed, Failed)
         sent = server.requests[0].headers
-        assert KEY in (sent.get("authorization", "") + sent.get("x-api-key", ""))
+        assert KEY in "".join(sent.get(n, "") for n in ("authorization", "x-api-key", "x-goog-api-key"))
+        assert KEY not in server.requests[0].path
         assert sent["x-extra"] == "hush-hush-1"
         for text in (
             failed.message,
