@@ -189,6 +189,21 @@ async def test_an_error_object_in_a_chat_stream_is_an_error():
         await provider.aclose()
 
 
+@pytest.mark.parametrize(("prompt", "asked"), [(190_000, 9_936), (199_900, None)])
+async def test_an_output_figure_that_is_too_high_is_lowered_once(prompt, asked):
+    message = f"input length and `max_tokens` exceed context limit: {prompt} + 64000 > 200000"
+    body = f'{{"type":"error","error":{{"type":"invalid_request_error","message":"{message}"}}}}'
+    async with ModelServer([Step("ok", fault=Fault(400, body=body))]) as server:
+        provider = provider_for(server, "anthropic-messages")
+        last = (await ask(provider, [user("go")]))[-1]
+        if asked is None:
+            assert last.kind == "too_long"
+        else:
+            assert last.message.text == "ok"
+            assert server.requests[-1].json["max_tokens"] == asked
+        await provider.aclose()
+
+
 async def test_an_empty_stream_is_no_answer():
     async with ModelServer([Step(raw=": nothing\n\n")]) as server:
         provider = provider_for(server, "openai-chat", retries=0)

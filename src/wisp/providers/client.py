@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from wisp.messages.ids import Clock
-from wisp.messages.message import AssistantMessage
 from wisp.providers.address import Url, parse_url
 from wisp.providers.assemble import Assembler
 from wisp.providers.base import ModelRequest
@@ -24,6 +23,7 @@ from wisp.providers.grammar import StreamGrammar
 from wisp.providers.retry import RetryPolicy, wait_before_retry
 from wisp.providers.sse import SseReader
 from wisp.providers.transport import Headers, Response, Transport
+from wisp.providers.window import room_left
 from wisp.providers.wire import Decoder, Dialect, Target, WireRequest
 
 MAX_ERROR_BODY = 64 * 1024
@@ -94,18 +94,15 @@ class HttpProvider:
         """Ask the model; see `providers.base.Provider.stream`."""
         wire = self._builder.build(request)
         began = self._clock.monotonic()
-        answered = False
+        answered = lowered = False
         attempt = 0
         grammar = StreamGrammar()
         while True:
             attempt += 1
             run = _Attempt(self, request, wire)
-            left = None
-            if self._policy.deadline is not None and not answered:
-                left = max(self._policy.deadline - (self._clock.monotonic() - began), 0.05)
             try:
                 try:
-                    await run.open(left)
+                    await run.open(self._time_left(began, answered))
                     while not run.done:
                         for event in await run.more():
                             grammar.feed(event)
@@ -117,24 +114,32 @@ class HttpProvider:
             except ProviderError as exc:
                 error = exc
             answered = answered or run.answered
-            policy = msgspec.structs.replace(self._policy, deadline=None) if answered else self._policy
-            elapsed = self._clock.monotonic() - began
-            delay = wait_before_retry(
-                policy, attempt=attempt, error=error, elapsed=elapsed, jitter=self._jitter
-            )
             reason = self._redacted(error.message)
+            delay = self._wait(error, attempt, began, answered)
+            room = 0 if lowered else room_left(error)
+            if room:  # the prompt fits and only the output figure was too high: ask for what is left
+                lowered, delay = True, 0.0
+                wire = self._builder.build(msgspec.structs.replace(request, max_output=room))
             if delay is None:
                 partial = run.assembler.partial(reason, run.target.native()) if grammar.begun else None
-                yield _failed(error, reason, partial)
+                yield Failed(error.kind, reason, error.status, partial, error.retryable)
                 return
-            if grammar.begun:
-                withdrawn = Withdrawn(reason)
-                grammar.feed(withdrawn)
-                yield withdrawn
             again = Retrying(attempt + 1, self._policy.max_retries + 1, delay, reason, error.status)
-            grammar.feed(again)
-            yield again
+            for event in (Withdrawn(reason), again) if grammar.begun else (again,):
+                grammar.feed(event)
+                yield event
             await self._sleep(delay)
+
+    def _wait(self, error: ProviderError, attempt: int, began: float, answered: bool) -> float | None:
+        """Seconds before the next attempt, or None; the deadline is for endpoints that never answered."""
+        policy = msgspec.structs.replace(self._policy, deadline=None) if answered else self._policy
+        elapsed = self._clock.monotonic() - began
+        return wait_before_retry(policy, attempt=attempt, error=error, elapsed=elapsed, jitter=self._jitter)
+
+    def _time_left(self, began: float, answered: bool) -> float | None:
+        if self._policy.deadline is None or answered:
+            return None
+        return max(self._policy.deadline - (self._clock.monotonic() - began), 0.05)
 
     def _fixed_headers(self, key: str) -> Headers:
         named = {
@@ -299,7 +304,3 @@ class _Attempt:
         except (ProviderError, TimeoutError):
             pass  # the status alone says enough
         return b"".join(pieces)[:MAX_ERROR_BODY]
-
-
-def _failed(error: ProviderError, reason: str, partial: AssistantMessage | None) -> Failed:
-    return Failed(error.kind, reason, error.status, partial, error.retryable)

@@ -155,6 +155,8 @@ def load(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         WireError: not JSON.
     """
     try:
+        if not data.isascii():
+            data.decode()  # what is kept raw is not looked at by the decoder
         return decoder.decode(data)
     except msgspec.ValidationError:
         raise
