@@ -13,7 +13,7 @@ import msgspec
 from wisp.messages.content import Image, Text, ToolCall
 from wisp.messages.message import AssistantMessage, ToolResult
 from wisp.providers.base import ModelRequest
-from wisp.providers.convert import GOING_ON, Exchange, HistoryEncoder, images, texts
+from wisp.providers.convert import GOING_ON, Exchange, HistoryEncoder, from_user, images, texts
 from wisp.providers.gemini_stream import GeminiDecoder
 from wisp.providers.wire import (
     Target,
@@ -42,16 +42,15 @@ class GeminiBuilder:
         """The request as bytes; the history stands last, so that a longer one only appends."""
         model = request.model
         history = self._history.encode(request.messages, Target(API, self._provider, model.id), model)
-        if not history.startswith(b'{"role":"user"'):
-            opening = dump({"role": "user", "parts": [{"text": GOING_ON}]})
-            history = opening + b"," + history if history else opening
+        going_on = dump({"role": "user", "parts": [{"text": GOING_ON}]})
+        history = from_user(history, going_on)
         if request.messages and isinstance(request.messages[-1], AssistantMessage):
-            history += b"," + dump({"role": "user", "parts": [{"text": GOING_ON}]})
+            history += [b",", going_on]
         head = dump(_head(request))[:-1]
         comma = b"," if len(head) > 1 else b""
         version = model.compat.get("api_version", VERSION)
         path = f"/{version}/models/{_quoted(model.id)}:streamGenerateContent?alt=sse"
-        return WireRequest(path, head + comma + b'"contents":[' + history + b"]}")
+        return WireRequest(path, b"".join((head, comma, b'"contents":[', *history, b"]}")))
 
 
 def _quoted(model: str) -> str:
