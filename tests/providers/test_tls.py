@@ -8,7 +8,7 @@ import pytest
 
 from wisp.messages.ids import SystemClock
 from wisp.messages.message import user
-from wisp.providers.endpoint import Endpoint, Timeouts
+from wisp.providers.endpoint import Endpoint, Secret, Timeouts
 from wisp.providers.errors import ConnectError
 from wisp.providers.http import HttpTransport
 from wisp.providers.registry import build_provider
@@ -81,4 +81,38 @@ async def test_plain_bytes_on_a_tls_port_are_a_connect_error():
     with pytest.raises(ConnectError):
         await HttpTransport().send(address, "/", [("host", "x")], b"", Timeouts(connect=2.0))
     server.close()
+    await asyncio.sleep(0.01)
+
+
+async def test_https_goes_through_a_proxy_and_is_checked_end_to_end(url):
+    """The proxy sees a host name and a port, never the request."""
+    port = int(url.rpartition(":")[2].partition("/")[0])
+    seen = []
+    writers = []
+
+    async def pump(reader, writer):
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+        writer.close()
+
+    async def tunnel(reader, writer):
+        seen.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
+        writers.extend((writer, inner_writer))
+        await asyncio.gather(pump(reader, inner_writer), pump(inner_reader, writer), return_exceptions=True)
+
+    proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    transport = HttpTransport({"HTTPS_PROXY": address}, ca_bundle=CERTIFICATE)
+    endpoint = Endpoint("tls", "openai-chat", f"https://models.test:{port}/v1", Secret("sk-proxied-1234"))
+    provider = build_provider(endpoint, SystemClock(), transport)
+    assert (await ask(provider, [user("go")]))[-1].message.text == "secure"
+    await provider.aclose()
+    assert seen[0].startswith(b"CONNECT models.test:%d " % port)
+    assert b"sk-proxied" not in b"".join(seen)
+    proxy.close()
+    for writer in writers:
+        writer.transport.abort()
     await asyncio.sleep(0.01)

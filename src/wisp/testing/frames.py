@@ -221,16 +221,7 @@ def _messages(step: Step, number: int) -> Iterator[bytes]:
     }
     yield event("message_start", message=message)
     yield event("ping")
-    blocks: list[tuple[dict[str, Any], str, str, str]] = []
-    if step.thinking:
-        start: dict[str, Any] = {"type": "thinking", "thinking": "", "signature": ""}
-        blocks.append((start, "thinking_delta", "thinking", step.thinking))
-    if step.text:
-        blocks.append(({"type": "text", "text": ""}, "text_delta", "text", step.text))
-    for place, call in enumerate(step.calls):
-        start = {"type": "tool_use", "id": call_id(call, number, place), "name": call.name, "input": {}}
-        blocks.append((start, "input_json_delta", "partial_json", call.text))
-    for index, (start, kind, field, text) in enumerate(blocks):
+    for index, (start, kind, field, text) in enumerate(_message_blocks(step, number)):
         yield event("content_block_start", index=index, content_block=start)
         for piece in _pieces(text, step.delta):
             yield event("content_block_delta", index=index, delta={"type": kind, field: piece})
@@ -282,6 +273,20 @@ def _usage(step: Step) -> dict[str, int]:
         "reasoning": 0,
     }
     return made | step.usage
+
+
+def _message_blocks(step: Step, number: int) -> list[tuple[dict[str, Any], str, str, str]]:
+    """Each block's opening, the type and field of its deltas, and its text."""
+    blocks: list[tuple[dict[str, Any], str, str, str]] = []
+    if step.thinking:
+        start: dict[str, Any] = {"type": "thinking", "thinking": "", "signature": ""}
+        blocks.append((start, "thinking_delta", "thinking", step.thinking))
+    if step.text:
+        blocks.append(({"type": "text", "text": ""}, "text_delta", "text", step.text))
+    for place, call in enumerate(step.calls):
+        start = {"type": "tool_use", "id": call_id(call, number, place), "name": call.name, "input": {}}
+        blocks.append((start, "input_json_delta", "partial_json", call.text))
+    return blocks
 
 
 def _cached(use: dict[str, int]) -> dict[str, int]:
