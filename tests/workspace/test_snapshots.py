@@ -105,14 +105,11 @@ def test_a_change_by_somebody_else_refuses_the_undo_and_touches_nothing(folder: 
 
 def test_ignored_files_and_the_repository_itself_are_left_alone(folder: Folder) -> None:
     """Index, HEAD, refs and what .gitignore names are as they were."""
-    git: Callable[..., bytes] = lambda *a: (
-        subprocess.run(
-            ["git", "-c", "user.name=n", "-c", "user.email=e", *a],
-            cwd=folder.top,
-            check=True,
-            capture_output=True,
-        ).stdout
-    )
+
+    def git(*args: str) -> bytes:
+        who = ("-c", "user.name=n", "-c", "user.email=e")
+        return subprocess.run(["git", *who, *args], cwd=folder.top, check=True, capture_output=True).stdout
+
     (folder.top / ".gitignore").write_text("build/\n*.log\n")
     git("init", "-q")
     git("add", ".")
