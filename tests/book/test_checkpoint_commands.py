@@ -194,8 +194,9 @@ def test_a_command_shows_what_its_chapter_promises_and_leaves_nothing(reader, ve
 @pytest.mark.parametrize("command", ["01", "02", "03", "04", "05"])
 def test_a_command_does_not_depend_on_how_python_is_set_up(reader, command, flags):
     status, out, err = reader.run(sys.executable, command, *flags)
+    slow = re.compile(r"^Executing <.* took .* seconds$")  # asyncio's remark on a slow machine, with -X dev
 
-    assert (status, err) == (0, "")
+    assert (status, [line for line in err.splitlines() if not slow.match(line)]) == (0, [])
     assert out.endswith("stopped: model_finished\n")
 
 

@@ -15,7 +15,7 @@ from wisp.providers.grammar import StreamGrammar
 from wisp.providers.registry import dialect
 from wisp.providers.replayed import ReplayTransport, chunked, exchange_of
 
-APIS = {"A": "anthropic-messages", "O": "openai-chat", "R": "openai-responses"}
+APIS = {"G": "gemini", "A": "anthropic-messages", "O": "openai-chat", "R": "openai-responses"}
 
 FRAMES = {
     name: frame.encode()

@@ -139,7 +139,8 @@ async def test_the_key_is_in_the_request_and_nowhere_else(api):
         failed = (await ask(provider, [user("go")]))[-1]
         assert isinstance(failed, Failed)
         sent = server.requests[0].headers
-        assert KEY in (sent.get("authorization", "") + sent.get("x-api-key", ""))
+        assert KEY in "".join(sent.get(n, "") for n in ("authorization", "x-api-key", "x-goog-api-key"))
+        assert KEY not in server.requests[0].path
         assert sent["x-extra"] == "hush-hush-1"
         for text in (
             failed.message,
@@ -185,6 +186,21 @@ async def test_an_error_object_in_a_chat_stream_is_an_error():
     async with ModelServer([Step(raw=raw)]) as server:
         provider = provider_for(server, "openai-chat")
         assert (await ask(provider, [user("go")]))[-1].kind == "too_long"
+        await provider.aclose()
+
+
+@pytest.mark.parametrize(("prompt", "asked"), [(190_000, 9_936), (199_900, None)])
+async def test_an_output_figure_that_is_too_high_is_lowered_once(prompt, asked):
+    message = f"input length and `max_tokens` exceed context limit: {prompt} + 64000 > 200000"
+    body = f'{{"type":"error","error":{{"type":"invalid_request_error","message":"{message}"}}}}'
+    async with ModelServer([Step("ok", fault=Fault(400, body=body))]) as server:
+        provider = provider_for(server, "anthropic-messages")
+        last = (await ask(provider, [user("go")]))[-1]
+        if asked is None:
+            assert last.kind == "too_long"
+        else:
+            assert last.message.text == "ok"
+            assert server.requests[-1].json["max_tokens"] == asked
         await provider.aclose()
 
 

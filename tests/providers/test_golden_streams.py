@@ -1,9 +1,15 @@
 """No byte sequence makes a partial call run: the golden streams cut, re-cut, reordered and spoilt."""
 
+import os
+import random
+
 import pytest
 from providers.golden import CHUNKINGS, FRAMES, WHOLE, golden, play, runnable
 
+from wisp.messages.codec import strict_object
 from wisp.providers.events import Failed, Finished, TextDelta
+from wisp.testing.frames import frames
+from wisp.testing.steps import Call, Step
 
 THE_CALL = [("bash", '{"command":"rm -rf build/cache"}')]
 LAST = {"A": "A6", "O": "O3", "R": "R5"}
@@ -18,15 +24,15 @@ def test_the_frames_hold_the_call_they_should():
 @pytest.mark.parametrize("letter", ["A", "O", "R"])
 async def test_a_stream_cut_after_any_byte_runs_nothing_or_the_whole_call(letter, ending):
     data = golden(WHOLE[letter])
-    needed = data.index(FRAMES[LAST[letter]]) + len(FRAMES[LAST[letter]]) - 1
+    needed = data.index(FRAMES[LAST[letter]]) + len(FRAMES[LAST[letter]].rstrip())
     for cut in range(len(data)):
         events = await play(letter, data[:cut], error=ending)
         if cut < needed:
             assert runnable(events) == [], cut
             assert isinstance(events[-1], Failed), cut
-        elif cut > needed:
+        elif cut > needed + 1:
             assert runnable(events) == THE_CALL, cut
-        else:  # the line is whole, its blank line is not: an orderly end may count, nothing else
+        else:  # the last object is whole, its blank line is not: only an orderly end counts
             assert runnable(events) == (THE_CALL if not ending else []), cut
 
 
@@ -111,13 +117,16 @@ async def test_a_character_cut_in_two_is_whole(cut):
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["é漢🙂"]
 
 
-@pytest.mark.parametrize("letter", ["A", "O", "R"])
-async def test_spoilt_streams_never_raise_and_never_run_anything_else(letter):
-    import random
+GEMINI = b"".join(frames("gemini", Step("é🙂", "hm", (Call("bash", {"command": "rm -rf build"}),)), 1))
 
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("letter", ["A", "O", "R", "G"])
+async def test_spoilt_streams_never_raise_and_run_at_most_one_well_formed_call(letter):
     seeded = random.Random(20261130)
-    data = golden(WHOLE[letter])
-    for _ in range(400):
+    data = GEMINI if letter == "G" else golden(WHOLE[letter])
+    for _ in range(100_000 if os.environ.get("WISP_SOAK") else 5_000):
         spoilt = bytearray(data)
         for _ in range(seeded.randint(1, 4)):
             place = seeded.randrange(len(spoilt))
@@ -128,5 +137,8 @@ async def test_spoilt_streams_never_raise_and_never_run_anything_else(letter):
                 del spoilt[place : place + seeded.randint(1, 30)]
             else:
                 spoilt[place:place] = spoilt[seeded.randrange(len(spoilt)) :][: seeded.randint(1, 60)]
-        for name, arguments in runnable(await play(letter, bytes(spoilt))):
-            assert name or arguments
+        calls = runnable(await play(letter, bytes(spoilt)))
+        assert len(calls) <= 1
+        for name, arguments in calls:
+            assert name
+            strict_object(arguments)

@@ -40,11 +40,13 @@ def body_of(api, messages, model=MODEL, **fields):
 
 def short(api):
     wire = build(api, [user("x")])
-    return next(name for tail, name in DIALECTS.items() if wire.path.endswith(tail))
+    return next(name for tail, name in DIALECTS.items() if wire.path.partition("?")[0].endswith(tail))
 
 
 def accepts(api, body):
     """Raise unless the vendor's own parameter types take the body and know every key at the top."""
+    if api not in PARAMS:
+        return  # this vendor's own types are not among the development tools
     if api not in ADAPTERS:
         ADAPTERS[api] = pydantic.TypeAdapter(PARAMS[api])
     ADAPTERS[api].validate_python(body)
@@ -88,6 +90,9 @@ def test_every_result_stands_directly_behind_its_calls(api):
         user("b"),
     ]
     kinds = [(item.kind, item.id) for item in items(short(api), body_of(api, messages))]
+    if api == "gemini":  # pairs calls and results by their order
+        assert [kind for kind, _ in kinds[-5:]] == ["call", "call", "result", "result", "user"]
+        return
     assert kinds[-5:] == [("call", "c1"), ("call", "c2"), ("result", "c1"), ("result", "c2"), ("user", "")]
 
 

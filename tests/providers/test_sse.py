@@ -94,8 +94,8 @@ def test_an_event_whose_blank_line_never_came_is_given_out_at_the_end():
     assert read([b"data: a\n\ndata: b\n"], flush=True) == [("", b"a"), ("", b"b")]
 
 
-def test_a_line_that_was_cut_is_never_given_out():
-    assert read([b"data: a\n\ndata: b"], flush=True) == [("", b"a")]
+def test_a_line_whose_end_never_came_is_given_out_at_the_end():
+    assert read([b"data: a\n\ndata: b"], flush=True) == [("", b"a"), ("", b"b")]
 
 
 def test_a_line_without_end_is_refused_with_flat_memory():

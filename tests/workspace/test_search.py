@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from wisp.workspace.errors import Refused
@@ -139,6 +139,11 @@ def grow(folder: Path, entries: dict[str, object]) -> None:
 @pytest.mark.skipif(not ENGINES, reason="no ripgrep to compare with")
 @settings(
     max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+@example(
+    entries={".gitignore": "!*/", "a": {".git": {"info": {"exclude": "needle"}}, "y.py": "needle"}},
+    glob="",
+    below=False,
 )
 @given(
     entries=tree,

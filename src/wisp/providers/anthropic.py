@@ -12,7 +12,7 @@ from wisp.messages.content import AssistantBlock, Image, Opaque, Text, Thinking,
 from wisp.messages.message import AssistantMessage, ToolResult
 from wisp.providers.anthropic_stream import MessagesDecoder
 from wisp.providers.base import ModelRequest
-from wisp.providers.convert import GOING_ON, Exchange, HistoryEncoder, signed
+from wisp.providers.convert import GOING_ON, Exchange, HistoryEncoder, from_user, signed
 from wisp.providers.window import output_limit
 from wisp.providers.wire import (
     Target,
@@ -45,17 +45,16 @@ class MessagesBuilder:
         """The request as bytes: what a cache may keep first, then the history, then what varies."""
         model = request.model
         history = self._history.encode(request.messages, Target(API, self._provider, model.id), model)
-        if not history.startswith(b'{"role":"user"'):
-            opening = dump({"role": "user", "content": GOING_ON})
-            history = opening + b"," + history if history else opening
+        going_on = dump({"role": "user", "content": GOING_ON})
+        history = from_user(history, going_on)
         if _ends_with_answer(request):
-            history += b"," + dump({"role": "user", "content": GOING_ON})
+            history += [b",", going_on]
         head = dump(_head(request))[:-1]
         ceiling = request.max_output or model.max_output or DEFAULT_MAX_OUTPUT
-        limit = output_limit(request, ceiling, len(head) + len(history))
+        limit = output_limit(request, ceiling, len(head) + sum(map(len, history)))
         limit = max(limit, _thinking_budget(request) + 1024)  # the answer comes on top of the thinking
         tail = b'],"max_tokens":%d}' % limit
-        return WireRequest(PATH, head + b',"messages":[' + history + tail)
+        return WireRequest(PATH, b"".join((head, b',"messages":[', *history, tail)))
 
 
 def _ends_with_answer(request: ModelRequest) -> bool:

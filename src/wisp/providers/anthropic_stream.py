@@ -22,7 +22,6 @@ from wisp.providers.events import (
     TextDelta,
     ThinkingDelta,
 )
-from wisp.providers.faults import error_fields, error_in_stream
 from wisp.providers.wire import (
     Parts,
     Target,
@@ -32,6 +31,7 @@ from wisp.providers.wire import (
     make_call,
     make_message,
     raw_json,
+    stream_error,
     unknown_stop,
     word,
 )
@@ -147,8 +147,7 @@ class MessagesDecoder:
         elif kind == "message_stop":
             self._stop(events)
         elif kind == "error":
-            fault, message, status = error_fields(event.error)
-            raise error_in_stream(fault, message, status)
+            raise stream_error(event.error)
         else:
             self.ignored += 1
         return events
@@ -241,7 +240,8 @@ class MessagesDecoder:
     def _block_stop(self, event: _Event, events: list[ProviderEvent]) -> None:
         block = self._open.pop(event.index or 0, None)
         if block is None:
-            raise WireError(f"protocol error: block {event.index} stopped without having been open")
+            self.ignored += 1  # says nothing, loses nothing
+            return
         text = "".join(block.texts)
         made: AssistantBlock
         if block.kind == "text":
@@ -274,9 +274,11 @@ class MessagesDecoder:
                 self._usage[name] = value
 
     def _stop(self, events: list[ProviderEvent]) -> None:
-        if self._open:
-            raise WireError("protocol error: the message stopped while a block was still open")
         self._start({}, events)
+        if self._open and _STOPS.get(self._reason) != "length":
+            raise WireError("protocol error: the message stopped while a block was still open")
+        for index in sorted(self._open):  # cut by the limit: kept as far as it came, nothing of it runs
+            self._block_stop(_Event(index=index), events)
         self.complete = self.finished = True
         blocks = self._parts.blocks()
         stop: StopReason | None = _STOPS.get(self._reason)

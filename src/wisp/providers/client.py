@@ -13,18 +13,17 @@ from typing import Any
 import msgspec
 
 from wisp.messages.ids import Clock
-from wisp.messages.message import AssistantMessage
 from wisp.providers.address import Url, parse_url
 from wisp.providers.assemble import Assembler
 from wisp.providers.base import ModelRequest
 from wisp.providers.endpoint import Endpoint
 from wisp.providers.errors import ProviderError, WireError
 from wisp.providers.events import Failed, ProviderEvent, Retrying, Withdrawn
-from wisp.providers.faults import error_of_page, error_of_response, redact
 from wisp.providers.grammar import StreamGrammar
 from wisp.providers.retry import RetryPolicy, wait_before_retry
 from wisp.providers.sse import SseReader
 from wisp.providers.transport import Headers, Response, Transport
+from wisp.providers.window import room_left
 from wisp.providers.wire import Decoder, Dialect, Target, WireRequest
 
 MAX_ERROR_BODY = 64 * 1024
@@ -95,18 +94,15 @@ class HttpProvider:
         """Ask the model; see `providers.base.Provider.stream`."""
         wire = self._builder.build(request)
         began = self._clock.monotonic()
-        answered = False
+        answered = lowered = False
         attempt = 0
         grammar = StreamGrammar()
         while True:
             attempt += 1
             run = _Attempt(self, request, wire)
-            left = None
-            if self._policy.deadline is not None and not answered:
-                left = max(self._policy.deadline - (self._clock.monotonic() - began), 0.05)
             try:
                 try:
-                    await run.open(left)
+                    await run.open(self._time_left(began, answered))
                     while not run.done:
                         for event in await run.more():
                             grammar.feed(event)
@@ -118,24 +114,32 @@ class HttpProvider:
             except ProviderError as exc:
                 error = exc
             answered = answered or run.answered
-            policy = msgspec.structs.replace(self._policy, deadline=None) if answered else self._policy
-            elapsed = self._clock.monotonic() - began
-            delay = wait_before_retry(
-                policy, attempt=attempt, error=error, elapsed=elapsed, jitter=self._jitter
-            )
-            reason = redact(error.message, self._secrets)
+            reason = self._redacted(error.message)
+            delay = self._wait(error, attempt, began, answered)
+            room = 0 if lowered else room_left(error)
+            if room:  # the prompt fits and only the output figure was too high: ask for what is left
+                lowered, delay = True, 0.0
+                wire = self._builder.build(msgspec.structs.replace(request, max_output=room))
             if delay is None:
                 partial = run.assembler.partial(reason, run.target.native()) if grammar.begun else None
-                yield _failed(error, reason, partial)
+                yield Failed(error.kind, reason, error.status, partial, error.retryable)
                 return
-            if grammar.begun:
-                withdrawn = Withdrawn(reason)
-                grammar.feed(withdrawn)
-                yield withdrawn
             again = Retrying(attempt + 1, self._policy.max_retries + 1, delay, reason, error.status)
-            grammar.feed(again)
-            yield again
+            for event in (Withdrawn(reason), again) if grammar.begun else (again,):
+                grammar.feed(event)
+                yield event
             await self._sleep(delay)
+
+    def _wait(self, error: ProviderError, attempt: int, began: float, answered: bool) -> float | None:
+        """Seconds before the next attempt, or None; the deadline is for endpoints that never answered."""
+        policy = msgspec.structs.replace(self._policy, deadline=None) if answered else self._policy
+        elapsed = self._clock.monotonic() - began
+        return wait_before_retry(policy, attempt=attempt, error=error, elapsed=elapsed, jitter=self._jitter)
+
+    def _time_left(self, began: float, answered: bool) -> float | None:
+        if self._policy.deadline is None or answered:
+            return None
+        return max(self._policy.deadline - (self._clock.monotonic() - began), 0.05)
 
     def _fixed_headers(self, key: str) -> Headers:
         named = {
@@ -153,6 +157,11 @@ class HttpProvider:
         for name, value in self._endpoint.headers:
             named[name.strip().lower()] = value.strip()
         return [(name, value) for name, value in named.items() if value]
+
+    def _redacted(self, text: str) -> str:
+        from wisp.providers.faults import redact  # only a run with errors pays for it
+
+        return redact(text, self._secrets)
 
     def _own_jitter(self) -> float:
         """A number in [0, 1) from the end of a fresh id, which is random."""
@@ -200,6 +209,8 @@ class _Attempt:
         kind = response.headers.get("content-type", "")
         if response.status == 200 and "html" not in kind and not kind.startswith("application/json"):
             return
+        from wisp.providers.faults import error_of_page, error_of_response
+
         body = await self._whole(response)
         if response.status != 200:
             raise error_of_response(
@@ -228,8 +239,10 @@ class _Attempt:
             if not decoder.complete:
                 raise
             chunk = b""  # the answer was whole; how its connection ended does not matter
+        if not chunk:
+            return self._last()
         found: list[ProviderEvent] = []
-        for name, data in self._sse.feed(chunk) if chunk else self._sse.flush():
+        for name, data in self._sse.feed(chunk):
             self._events += 1
             try:
                 found += decoder.feed(name, data)
@@ -241,13 +254,29 @@ class _Attempt:
             if decoder.finished:
                 self.done = True
                 return found
-        if not chunk:
-            self.done = True
-            if not self._events:
-                raise WireError("the answer holds no events")
-            found += decoder.end()
-        elif found or decoder.complete:
+        if found or decoder.complete:
             response.progressed(GRACE if decoder.complete else None)
+        return found
+
+    def _last(self) -> list[ProviderEvent]:
+        """The events of an orderly end.
+
+        Raises:
+            ProviderError: the answer was not complete.
+        """
+        decoder = self._decoder
+        found: list[ProviderEvent] = []
+        for name, data in self._sse.flush():
+            self._events += 1
+            try:
+                found += decoder.feed(name, data)
+            except WireError:
+                pass  # a line that was cut: whether the answer was complete without it is asked next
+        if not self._events:
+            raise WireError("the answer holds no events")
+        self.done = True
+        if not decoder.finished:
+            found += decoder.end()
         return found
 
     async def close(self) -> None:
@@ -275,7 +304,3 @@ class _Attempt:
         except (ProviderError, TimeoutError):
             pass  # the status alone says enough
         return b"".join(pieces)[:MAX_ERROR_BODY]
-
-
-def _failed(error: ProviderError, reason: str, partial: AssistantMessage | None) -> Failed:
-    return Failed(error.kind, reason, error.status, partial, error.retryable)

@@ -171,6 +171,9 @@ Encode = Callable[[Exchange, bool], list[bytes]]
 """An exchange as JSON fragments of the dialect's message array; the flag says that it is the last one."""
 
 
+Pieces = list[bytes | bytearray]
+
+
 class HistoryEncoder:
     """The message array of a growing conversation: what was encoded once is kept and appended to."""
 
@@ -179,28 +182,36 @@ class HistoryEncoder:
         self._longest_id = longest_id
         self._key: tuple[Target, ModelInfo] | None = None
         self._seen: list[Message] = []
-        self._fragments: list[bytes] = []
+        self._done = bytearray()
         self._ids = CallIds(longest_id)
 
-    def encode(self, messages: Sequence[Message], target: Target, model: ModelInfo) -> bytes:
-        """The items of the array, comma-separated, without brackets."""
+    def encode(self, messages: Sequence[Message], target: Target, model: ModelInfo) -> Pieces:
+        """The items of the array, comma-separated, without brackets, in pieces to be joined once."""
         done = len(self._seen)
         if self._key != (target, model) or list(messages[:done]) != self._seen:
             self._key = (target, model)
             self._seen = []
-            self._fragments = []
+            self._done = bytearray()
             self._ids = CallIds(self._longest_id)
             done = 0
         rest = messages[done:]
         bounds = split(rest)
         for start, end in bounds[:-1]:
-            self._fragments += self._encode(exchange(rest[start:end], target, model, self._ids), False)
+            for fragment in self._encode(exchange(rest[start:end], target, model, self._ids), False):
+                self._done += b"," + fragment if self._done else fragment
             self._ids.commit()
             self._seen += rest[start:end]
         start, end = bounds[-1]
-        tail = self._encode(exchange(rest[start:end], target, model, self._ids), True)
+        tail = b",".join(self._encode(exchange(rest[start:end], target, model, self._ids), True))
         self._ids.rollback()
-        return b",".join((*self._fragments, *tail))
+        return [piece for piece in (self._done, b"," if self._done and tail else b"", tail) if piece]
+
+
+def from_user(pieces: Pieces, opening: bytes) -> Pieces:
+    """`pieces` with `opening` before them, unless they begin with the user as several services demand."""
+    if pieces and pieces[0].startswith(b'{"role":"user"'):
+        return pieces
+    return [opening, b",", *pieces] if pieces else [opening]
 
 
 def texts(blocks: Sequence[object]) -> str:

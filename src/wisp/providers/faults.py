@@ -77,6 +77,10 @@ _BY_NAME: dict[str, type[ProviderError]] = {
     "invalid_request_error": RequestError,
     "not_found_error": RequestError,
     "request_too_large": TooLongError,
+    "UNAUTHENTICATED": AuthError,
+    "PERMISSION_DENIED": AuthError,
+    "INVALID_ARGUMENT": RequestError,
+    "NOT_FOUND": RequestError,
 }
 
 
@@ -108,10 +112,14 @@ def error_of_response(
     where = f"HTTP {status}"
     text = redact(excerpt(message), secrets) or "no further word"
     kind = _kind(status, name, message)
+    wait = hinted_wait(headers, now)
+    asked = _retry_info(body) if wait is None and status in (429, 503) else ""
+    if asked:  # Google's hint stands in the body, also where the text speaks of quota
+        kind, wait = OverloadError, hinted_wait({"retry-after": asked}, now)
     error = kind(
         f"{text} ({where})",
         status=status,
-        retry_after=hinted_wait(headers, now),
+        retry_after=wait,
         request_id=headers.get("x-request-id") or headers.get("request-id") or "",
     )
     word = should_retry(status, headers)
@@ -180,6 +188,11 @@ def _read(body: bytes) -> tuple[str, str]:
             if isinstance(value.get(key), str):
                 return "", value[key]
     return "", body[:4000].decode("utf-8", "replace")
+
+
+def _retry_info(body: bytes) -> str:
+    found = re.search(rb'"retryDelay"\s*:\s*"([0-9.]{1,12})s"', body)
+    return found[1].decode() if found is not None else ""
 
 
 def _kind(status: int, name: str, message: str) -> type[ProviderError]:

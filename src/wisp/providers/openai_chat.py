@@ -72,8 +72,9 @@ class ChatBuilder:
         role = "developer" if compat.supports_developer_role else "system"
         system = [dump({"role": role, "content": block}) for block in request.system if block.strip()]
         head = dump(self._head(request, compat))[:-1]
-        messages = b",".join((*system, history)) if history else b",".join(system)
-        return WireRequest(PATH, head + b',"messages":[' + messages + b"]}")
+        comma = b"," if system and history else b""
+        opening = (head, b',"messages":[', b",".join(system), comma)
+        return WireRequest(PATH, b"".join((*opening, *history, b"]}")))
 
     def _head(self, request: ModelRequest, compat: Compat) -> dict[str, Any]:
         head: dict[str, Any] = {"model": request.model.id, "stream": True}

@@ -24,7 +24,6 @@ from wisp.providers.events import (
     TextDelta,
     ThinkingDelta,
 )
-from wisp.providers.faults import error_fields, error_in_stream
 from wisp.providers.wire import (
     Parts,
     Target,
@@ -34,6 +33,7 @@ from wisp.providers.wire import (
     load,
     make_call,
     make_message,
+    stream_error,
     unknown_stop,
 )
 
@@ -146,8 +146,7 @@ class ChatDecoder:
             self.ignored += 1
             return ()
         if chunk.error:
-            kind, message, status = error_fields(chunk.error)
-            raise error_in_stream(kind, message, status)
+            raise stream_error(chunk.error)
         return self._chunk(chunk)
 
     def _chunk(self, chunk: _Chunk) -> list[ProviderEvent]:
@@ -171,7 +170,7 @@ class ChatDecoder:
         if choice.finish_reason and not self.complete:
             self._reason = choice.finish_reason
             if self._reason == "error":
-                raise error_in_stream("server_error", "the service failed in the middle of the answer")
+                raise stream_error({"code": "server_error", "message": "the service failed in mid-answer"})
             self.complete = True
         return events
 

@@ -34,7 +34,7 @@ class ResponsesBuilder:
         target = Target(API, self._provider, request.model.id)
         history = self._history.encode(request.messages, target, request.model)
         head = dump(_head(request))[:-1]
-        return WireRequest(PATH, head + b',"input":[' + history + b"]}")
+        return WireRequest(PATH, b"".join((head, b',"input":[', *history, b"]}")))
 
 
 def _head(request: ModelRequest) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import msgspec
 from wisp.messages.content import AssistantBlock, Opaque, Text, Thinking
 from wisp.messages.message import StopReason
 from wisp.messages.usage import Usage
-from wisp.providers.errors import ProviderError, WireError
+from wisp.providers.errors import WireError
 from wisp.providers.events import (
     ArgumentsDelta,
     Finished,
@@ -23,7 +23,6 @@ from wisp.providers.events import (
     TextDelta,
     ThinkingDelta,
 )
-from wisp.providers.faults import error_fields, error_in_stream
 from wisp.providers.wire import (
     Parts,
     Target,
@@ -32,6 +31,7 @@ from wisp.providers.wire import (
     load,
     make_call,
     make_message,
+    stream_error,
     unknown_stop,
     word,
 )
@@ -144,9 +144,9 @@ class ResponsesDecoder:
         elif kind in ("response.completed", "response.incomplete"):
             self._end(event.response or {}, events)
         elif kind == "response.failed":
-            raise _failure((event.response or {}).get("error"))
+            raise stream_error((event.response or {}).get("error"))
         elif kind == "error":
-            raise _failure(event.error or {"code": event.code, "message": event.message})
+            raise stream_error(event.error or {"code": event.code, "message": event.message})
         else:
             self.ignored += 1
         return events
@@ -294,11 +294,6 @@ def _item(raw: msgspec.Raw) -> _Item:
         return _ITEM.decode(raw)
     except msgspec.DecodeError:
         raise WireError("an item of the answer has the wrong shape") from None
-
-
-def _failure(error: Any) -> ProviderError:
-    name, message, status = error_fields(error)
-    return error_in_stream(name, message, status)
 
 
 def usage_of(raw: Any) -> Usage | None:

@@ -18,6 +18,7 @@ _MODULES: dict[str, str] = {
     "openai-chat": "openai_chat",
     "openai-responses": "openai_responses",
     "anthropic-messages": "anthropic",
+    "gemini": "gemini",
 }
 
 DIALECTS: tuple[str, ...] = tuple(_MODULES)
@@ -49,6 +50,12 @@ VENDORS: dict[str, Vendor] = {
             "https://api.anthropic.com",
             ("ANTHROPIC_API_KEY",),
             "ANTHROPIC_BASE_URL",
+        ),
+        Vendor(
+            "gemini",
+            "gemini",
+            "https://generativelanguage.googleapis.com",
+            ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         ),
         Vendor("openrouter", "openai-chat", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
         Vendor("ollama", "openai-chat", "http://127.0.0.1:11434/v1", local=True),

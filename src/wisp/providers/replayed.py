@@ -8,6 +8,7 @@ Request headers are not kept, cookies neither, and known credentials are masked 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -161,7 +162,7 @@ class RecordingTransport:
         self._inner = inner
         self._path = path
         self._secrets = tuple(secret.encode() for secret in secrets if len(secret) >= 4)
-        with open(path, "wb") as file:
+        with open(path, "wb", opener=_private) as file:
             file.write(ascii_json({"wisp_recording": VERSION}) + b"\n")
 
     async def send(
@@ -277,6 +278,10 @@ def _exchange(entry: dict[str, Any]) -> Exchange:
         [_bytes(chunk) for chunk in entry["chunks"]],
         str(entry.get("error", "")),
     )
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _kept(data: bytes) -> Any:

@@ -62,16 +62,14 @@ class SseReader:
         return found
 
     def flush(self) -> list[tuple[str, bytes]]:
-        """At the end of the stream: the event whose last line is whole but whose blank line never came.
+        """At the orderly end of a stream: the last event, whose blank line or even line end never came.
 
-        Stricter readers drop it; several servers end their streams like this.
+        Stricter readers drop it; several servers end their streams like this.  A line that was cut is given
+        out too: whoever reads it sees that it is no JSON.
         """
-        rest = b"".join(self._pieces)
+        event = _parse(b"".join(self._pieces))
         self._pieces = []
         self._size = 0
-        if not rest.endswith(b"\n"):
-            rest = rest[: rest.rfind(b"\n") + 1]
-        event = _parse(rest)
         return [] if event is None else [event]
 
     def _keep(self, chunk: bytes) -> None:

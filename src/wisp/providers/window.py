@@ -8,6 +8,7 @@ from __future__ import annotations
 from wisp.messages.content import Image
 from wisp.messages.message import AssistantMessage, ToolResult, UserMessage
 from wisp.providers.base import ModelRequest
+from wisp.providers.errors import ProviderError, TooLongError
 
 BYTES_PER_TOKEN = 4
 IMAGE_TOKENS = 1600
@@ -48,6 +49,21 @@ def estimate(request: ModelRequest, body_bytes: int) -> int:
     ]
     data = sum(len(block.data) for block in pictures)
     return (body_bytes - data) // BYTES_PER_TOKEN + len(pictures) * IMAGE_TOKENS
+
+
+def room_left(error: ProviderError) -> int:
+    """Output tokens that would have fitted, where a service refused only the sum of prompt and output:
+    "input length and max_tokens exceed context limit: 190000 + 64000 > 200000".  0 where it did not."""
+    if not isinstance(error, TooLongError):
+        return 0
+    import re
+
+    found = re.search(r"max_tokens.{0,40}: (\d{1,9}) \+ (\d{1,9}) > (\d{1,9})", error.message)
+    if found is None:
+        return 0
+    prompt, _, window = (int(figure) for figure in found.groups())
+    room = window - prompt - 64
+    return room if room >= LEAST else 0
 
 
 def _size(message: object) -> int:

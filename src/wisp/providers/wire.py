@@ -16,7 +16,7 @@ from wisp.messages.message import AssistantMessage, Native, StopReason
 from wisp.messages.usage import Usage
 from wisp.providers.assemble import with_unique_calls
 from wisp.providers.base import ModelRequest
-from wisp.providers.errors import WireError
+from wisp.providers.errors import ProviderError, WireError
 from wisp.providers.events import PartEnded, PartKind, PartStarted, ProviderEvent
 
 T = TypeVar("T")
@@ -154,6 +154,8 @@ def load(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         WireError: not JSON.
     """
     try:
+        if not data.isascii():
+            data.decode()  # what is kept raw is not looked at by the decoder
         return decoder.decode(data)
     except msgspec.ValidationError:
         raise
@@ -260,3 +262,11 @@ def figure(*values: Any) -> int | None:
 def word(value: Any) -> str:
     """`value` where it is a text, clean; else nothing."""
     return clean(value) if isinstance(value, str) else ""
+
+
+def stream_error(error: Any) -> ProviderError:
+    """The error object a server put into the middle of an answer, as the error it means."""
+    from wisp.providers.faults import error_fields, error_in_stream  # only a run with errors pays for it
+
+    name, message, status = error_fields(error)
+    return error_in_stream(name, message, status)

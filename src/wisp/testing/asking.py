@@ -22,7 +22,7 @@ from wisp.providers.http import HttpTransport
 from wisp.providers.registry import dialect
 from wisp.testing.model_server import ModelServer
 
-APIS: tuple[Api, ...] = ("openai-chat", "openai-responses", "anthropic-messages")
+APIS: tuple[Api, ...] = ("openai-chat", "openai-responses", "anthropic-messages", "gemini")
 KEY = "sk-case-0123456789abcdef"
 
 MODEL = ModelInfo("scripted-model", context_window=200_000, max_output=4_000, reasoning=True, images=True)

@@ -16,7 +16,7 @@ def frames(dialect: str, step: Step, number: int) -> Iterator[bytes]:
     """The events of one answer, each as it goes over the wire."""
     if step.raw:
         return iter((step.raw.encode("utf-8", "surrogateescape"),))
-    return {"chat": _chat, "responses": _responses, "messages": _messages}[dialect](step, number)
+    return _ENCODERS[dialect](step, number)
 
 
 def call_id(call: Call, number: int, place: int) -> str:
@@ -32,6 +32,10 @@ def error_body(dialect: str, status: int, kind: str = "", message: str = "") -> 
         names |= {404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error"}
         name = kind or names.get(status) or ("overloaded_error" if status == 529 else "api_error")
         return _json({"type": "error", "error": {"type": name, "message": message}, "request_id": "req_1"})
+    if dialect == "gemini":
+        names = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED"}
+        word = kind or names.get(status, "INTERNAL")
+        return _json({"error": {"code": status, "message": message, "status": word}})
     name = kind or ("rate_limit_exceeded" if status == 429 else "server_error" if status >= 500 else "")
     error: dict[str, Any] = {
         "message": message,
@@ -45,8 +49,7 @@ def error_body(dialect: str, status: int, kind: str = "", message: str = "") -> 
 def error_frame(dialect: str, kind: str) -> bytes:
     """An error in the middle of a stream."""
     if dialect == "messages":
-        error = {"type": "error", "error": {"type": kind, "message": "scripted failure"}}
-        return _event(error, "error")
+        return _event({"type": "error", "error": {"type": kind, "message": "scripted failure"}}, "error")
     if dialect == "responses":
         fields: dict[str, Any] = {"code": kind, "message": "scripted failure", "param": None}
         return _event({"type": "error", **fields, "sequence_number": 99}, "error")
@@ -218,16 +221,7 @@ def _messages(step: Step, number: int) -> Iterator[bytes]:
     }
     yield event("message_start", message=message)
     yield event("ping")
-    blocks: list[tuple[dict[str, Any], str, str, str]] = []
-    if step.thinking:
-        start: dict[str, Any] = {"type": "thinking", "thinking": "", "signature": ""}
-        blocks.append((start, "thinking_delta", "thinking", step.thinking))
-    if step.text:
-        blocks.append(({"type": "text", "text": ""}, "text_delta", "text", step.text))
-    for place, call in enumerate(step.calls):
-        start = {"type": "tool_use", "id": call_id(call, number, place), "name": call.name, "input": {}}
-        blocks.append((start, "input_json_delta", "partial_json", call.text))
-    for index, (start, kind, field, text) in enumerate(blocks):
+    for index, (start, kind, field, text) in enumerate(_message_blocks(step, number)):
         yield event("content_block_start", index=index, content_block=start)
         for piece in _pieces(text, step.delta):
             yield event("content_block_delta", index=index, delta={"type": kind, field: piece})
@@ -241,6 +235,35 @@ def _messages(step: Step, number: int) -> Iterator[bytes]:
     yield event("message_stop")
 
 
+def _gemini(step: Step, number: int) -> Iterator[bytes]:
+    def chunk(parts: list[Any], finish: str = "", **fields: Any) -> bytes:
+        candidate: dict[str, Any] = {"content": {"role": "model", "parts": parts}, "index": 0}
+        if finish:
+            candidate["finishReason"] = finish
+        named = {"modelVersion": MODEL, "responseId": f"response_{number}"}
+        return _event({"candidates": [candidate], **named, **fields})
+
+    for piece in _pieces(step.thinking, step.delta):
+        yield chunk([{"text": piece, "thought": True}])
+    for piece in _pieces(step.text, step.delta):
+        yield chunk([{"text": piece}])
+    for place, call in enumerate(step.calls):
+        arguments = msgspec.Raw((call.text or "{}").encode())
+        made = {"id": call_id(call, number, place), "name": call.name, "args": arguments}
+        part: dict[str, Any] = {"functionCall": made}
+        if place == 0:
+            part["thoughtSignature"] = f"signed-{number}"
+        yield chunk([part])
+    use = _usage(step)
+    usage = {
+        "promptTokenCount": use["input"] + use["cache_read"] + use["cache_write"],
+        "cachedContentTokenCount": use["cache_read"],
+        "candidatesTokenCount": use["output"] - use["reasoning"],
+        "thoughtsTokenCount": use["reasoning"],
+    }
+    yield chunk([{"text": ""}], step.stop or "STOP", usageMetadata=usage)
+
+
 def _usage(step: Step) -> dict[str, int]:
     made = {
         "input": 100,
@@ -250,6 +273,20 @@ def _usage(step: Step) -> dict[str, int]:
         "reasoning": 0,
     }
     return made | step.usage
+
+
+def _message_blocks(step: Step, number: int) -> list[tuple[dict[str, Any], str, str, str]]:
+    """Each block's opening, the type and field of its deltas, and its text."""
+    blocks: list[tuple[dict[str, Any], str, str, str]] = []
+    if step.thinking:
+        start: dict[str, Any] = {"type": "thinking", "thinking": "", "signature": ""}
+        blocks.append((start, "thinking_delta", "thinking", step.thinking))
+    if step.text:
+        blocks.append(({"type": "text", "text": ""}, "text_delta", "text", step.text))
+    for place, call in enumerate(step.calls):
+        start = {"type": "tool_use", "id": call_id(call, number, place), "name": call.name, "input": {}}
+        blocks.append((start, "input_json_delta", "partial_json", call.text))
+    return blocks
 
 
 def _cached(use: dict[str, int]) -> dict[str, int]:
@@ -267,3 +304,6 @@ def _json(value: Any) -> bytes:
 def _event(value: dict[str, Any], name: str = "") -> bytes:
     head = f"event: {name}\n".encode() if name else b""
     return head + b"data: " + _json(value) + b"\n\n"
+
+
+_ENCODERS = {"chat": _chat, "responses": _responses, "messages": _messages, "gemini": _gemini}

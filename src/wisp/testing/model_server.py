@@ -1,4 +1,4 @@
-"""A real HTTP model server on loopback, scripted: Chat, Responses and Messages, streaming.
+"""A real HTTP model server on loopback, scripted: Chat, Responses, Messages and Gemini, streaming.
 
 In a test:      `async with ModelServer([Step(text="hi")]) as server: ... server.url`
 As a program:   `python -m wisp.testing.model_server --script FILE --port 0` prints `{"port": N}`.
@@ -58,7 +58,7 @@ class ModelServer:
 
     def base_url(self, api: str) -> str:
         """What the vendor's own SDK takes as its base URL."""
-        return self.url if api == "anthropic-messages" else f"{self.url}/v1"
+        return self.url if api in ("anthropic-messages", "gemini") else f"{self.url}/v1"
 
     async def __aenter__(self) -> ModelServer:
         await self.start()

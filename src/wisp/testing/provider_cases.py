@@ -30,6 +30,12 @@ class Case(msgspec.Struct, frozen=True):
     check: Callable[[Outcome], None]
     retries: int = 3
     timeouts: Timeouts = Timeouts()
+    argument_text: bool = False
+    """Needs a dialect that streams arguments as text; Gemini sends objects."""
+
+    def applies(self, api: Api) -> bool:
+        """Whether the phenomenon can occur in this dialect."""
+        return not (self.argument_text and api == "gemini")
 
 
 async def run_case(case: Case, api: Api) -> Outcome:
@@ -74,9 +80,10 @@ def _calls(outcome: Outcome) -> None:
 def _usage(outcome: Outcome) -> None:
     usage = outcome.message.usage
     assert usage is not None
-    assert (usage.input_tokens, usage.output_tokens) == (70, 9)
-    assert (usage.cache_read_tokens, usage.cache_write_tokens) == (30, 5)
-    assert usage.prompt_tokens == 105
+    assert (usage.prompt_tokens, usage.output_tokens) == (105, 9)
+    assert usage.cache_read_tokens == 30
+    if usage.cache_write_tokens is not None:  # not every service counts them
+        assert (usage.input_tokens, usage.cache_write_tokens) == (70, 5)
 
 
 def _nothing_runs(stop: str) -> Callable[[Outcome], None]:
@@ -187,13 +194,23 @@ CASES: tuple[Case, ...] = (
         (Step(_OK, usage={"input": 70, "output": 9, "cache_read": 30, "cache_write": 5}),),
         _usage,
     ),
-    Case("broken arguments are a fault of the call", (Step(calls=(Call("read", '{"path":"a\nb'),)),), _fault),
+    Case(
+        "broken arguments are a fault of the call",
+        (Step(calls=(Call("read", '{"path":"a\nb'),)),),
+        _fault,
+        argument_text=True,
+    ),
     Case(
         "a name twice in the arguments is a fault",
         (Step(calls=(Call("read", '{"path":"a","path":"b"}'),)),),
         _fault,
     ),
-    Case("not a number in the arguments is a fault", (Step(calls=(Call("read", '{"n":NaN}'),)),), _fault),
+    Case(
+        "not a number in the arguments is a fault",
+        (Step(calls=(Call("read", '{"n":NaN}'),)),),
+        _fault,
+        argument_text=True,
+    ),
     Case(
         "an endless number in the arguments is a fault",
         (Step(calls=(Call("read", '{"n":' + "1" * 5000 + "}"),)),),
@@ -203,6 +220,7 @@ CASES: tuple[Case, ...] = (
         "half a surrogate in the arguments is a fault",
         (Step(calls=(Call("read", '{"path":"\\ud800"}'),)),),
         _fault,
+        argument_text=True,
     ),
     Case("no argument text means no arguments", (Step(calls=(Call("read", ""),)),), _no_arguments),
     Case(
@@ -216,22 +234,24 @@ CASES: tuple[Case, ...] = (
         _retried,
     ),
     Case(
-        "a cut answer is withdrawn and asked again", (Step(WORDS, fault=Fault(cut_after=1500)),), _withdrawn
+        "a cut answer is withdrawn and asked again",
+        (Step(WORDS, delta=5, fault=Fault(cut_after=1500)),),
+        _withdrawn,
     ),
     Case(
         "a reset answer is withdrawn and asked again",
-        (Step(WORDS, fault=Fault(reset_after=1500)),),
+        (Step(WORDS, delta=5, fault=Fault(reset_after=1500)),),
         _withdrawn,
     ),
     Case(
         "a stalled answer is withdrawn and asked again",
-        (Step(WORDS, fault=Fault(stall_after=1500)),),
+        (Step(WORDS, delta=5, fault=Fault(stall_after=1500)),),
         _withdrawn,
         timeouts=_BRIEF,
     ),
     Case(
         "an answer that is always cut fails with what was said",
-        (Step(WORDS, fault=Fault(cut_after=1500, times=9)),),
+        (Step(WORDS, delta=5, fault=Fault(cut_after=1500, times=9)),),
         _given_up,
         retries=1,
     ),
@@ -240,6 +260,7 @@ CASES: tuple[Case, ...] = (
         (Step(calls=TWO, fault=Fault(cut_after=1100, times=9)),),
         _call_cut,
         retries=0,
+        argument_text=True,
     ),
     Case("a wrong key is not tried twice", (Step(_OK, fault=_status(401, times=9)),), _kind("auth", 401)),
     Case(
@@ -289,7 +310,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case(
         "an error in the stream is asked again",
-        (Step(WORDS, fault=Fault(error_event="overloaded_error")),),
+        (Step(WORDS, delta=5, fault=Fault(error_event="overloaded_error")),),
         _withdrawn,
     ),
     Case(

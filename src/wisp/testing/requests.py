@@ -7,7 +7,12 @@ from typing import Any
 
 import msgspec
 
-DIALECTS = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
+DIALECTS = {
+    "/chat/completions": "chat",
+    "/responses": "responses",
+    "/messages": "messages",
+    ":streamGenerateContent": "gemini",
+}
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -29,6 +34,9 @@ class Request(msgspec.Struct):
         """Names of the offered tools."""
         found = []
         for tool in self.json.get("tools") or []:
+            if self.dialect == "gemini":
+                found += [declared["name"] for declared in tool.get("functionDeclarations") or []]
+                continue
             found.append(tool["function"]["name"] if self.dialect == "chat" else tool.get("name", ""))
         return found
 
@@ -68,6 +76,8 @@ def items(dialect: str, body: Any) -> list[Item]:
             elif kind == "message" and entry.get("role") in ("user", "assistant"):
                 found.append(Item(entry["role"], text_of(entry.get("content"))))
         return found
+    if dialect == "gemini":
+        return _gemini_items(body)
     for message in body.get("messages") or []:
         role, content = message.get("role"), message.get("content")
         if role == "tool":
@@ -91,6 +101,29 @@ def items(dialect: str, body: Any) -> list[Item]:
     return found
 
 
+def _gemini_items(body: Any) -> list[Item]:
+    """Calls without an id are numbered; results without one are taken in order, as the service does."""
+    found: list[Item] = []
+    waiting: list[str] = []
+    for content in body.get("contents") or []:
+        role = "assistant" if content.get("role") == "model" else "user"
+        parts = content.get("parts") or []
+        for part in sorted(parts, key=lambda part: role == "assistant" and "functionCall" in part):
+            if "functionCall" in part:
+                name = part["functionCall"].get("id") or f"call_in_order_{len(found)}"
+                waiting.append(name)
+                found.append(Item("call", "", name))
+            elif "functionResponse" in part:
+                answer = part["functionResponse"]
+                name = answer.get("id") or (waiting[0] if waiting else "none")
+                if name in waiting:
+                    waiting.remove(name)
+                found.append(Item("result", text_of(list(answer["response"].values())), name))
+            elif part.get("text"):
+                found.append(Item(role, part["text"]))
+    return found
+
+
 def text_of(content: Any) -> str:
     """The words in a content of any shape; tool results are not words of the message they stand in."""
     if isinstance(content, str):
@@ -105,7 +138,7 @@ def text_of(content: Any) -> str:
 def problems_of(dialect: str, body: dict[str, Any]) -> list[str]:
     """What a strict service would refuse, as sentences."""
     found: list[str] = []
-    if not isinstance(body.get("model"), str) or not body["model"]:
+    if dialect != "gemini" and not body.get("model"):
         found.append("no model is named")
     if dialect == "messages":
         found += _messages_problems(body)

@@ -63,7 +63,7 @@ def environment(search_path: str) -> Mapping[str, str]:
 
 def _common(hidden: bool, globs: list[str]) -> list[str]:
     found = ["--hidden"] if hidden else []
-    for glob in [*globs, *(["!.git"] if hidden else [])]:
+    for glob in [*globs, "!.git"]:  # also where an ignore file allows every folder again
         found += ["-g", glob]
     return found
 

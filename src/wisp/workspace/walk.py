@@ -114,6 +114,8 @@ def _skipped(
     override: Override | None,
     hidden: bool,
 ) -> bool:
+    if relative.rpartition(b"/")[2] == b".git":
+        return True
     if override:
         verdict = override.verdict(relative, is_directory)
         if verdict:
