@@ -66,7 +66,7 @@ def test_a_key_is_wrapped_and_never_shown() -> None:
 
 def test_an_address_given_without_a_provider_gets_no_vendors_key() -> None:
     choice = pick({"base_url": "http://somewhere/v1", "model": "m"}, {**OPENAI, **ANTHROPIC})
-    assert choice.endpoint..reveal() == ""
+    assert choice.endpoint.key.reveal() == ""
     assert "sk-" not in repr(choice.endpoint)
 
 
