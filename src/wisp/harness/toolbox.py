@@ -157,6 +157,7 @@ class Toolbox:
         except ToolFailure as failure:
             outcome = failure.outcome()
         except (Stopped, asyncio.CancelledError):
+            token.stop()  # for what a coroutine may have started in a thread
             outcome = ToolOutcome((Text("stopped: the user interrupted"),), True, "cancelled")
         finally:
             for name in prepared.resources:

@@ -35,9 +35,17 @@ def find_key(
 
 
 def without_secrets(env: Mapping[str, str], extra: Sequence[str]) -> dict[str, str]:
-    """`env` for children: without provider keys and what else looks like a credential."""
-    hidden = set(extra)
-    return {name: value for name, value in env.items() if name not in hidden and not _looks_secret(name)}
+    """`env` for children: without provider keys and what else looks like a credential, by name or by value.
+
+    A variable that repeats a hidden value, whole or inside a longer text, is hidden too.
+    """
+    names = {name for name in env if name in extra or _looks_secret(name)}
+    values = [env[name] for name in names if len(env[name]) >= _LONG and not name.upper().startswith("WISP_")]
+    return {
+        name: value
+        for name, value in env.items()
+        if name not in names and not any(secret in value for secret in values)
+    }
 
 
 def _looks_secret(name: str) -> bool:
@@ -45,5 +53,20 @@ def _looks_secret(name: str) -> bool:
     return upper.startswith("WISP_") or upper.endswith(_ENDINGS) or upper in _NAMES
 
 
-_ENDINGS = ("_API_KEY", "_APIKEY", "_SECRET", "_SECRET_KEY", "_TOKEN", "_PASSWORD", "_PASSWD", "_ACCESS_KEY")
-_NAMES = {"ANTHROPIC_AUTH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"}
+_LONG = 12
+"""Shorter values are no keys, and would hide what only looks alike."""
+_ENDINGS = (
+    "API_KEY",
+    "APIKEY",
+    "SECRET",
+    "SECRET_KEY",
+    "PRIVATE_KEY",
+    "ACCESS_KEY",
+    "_TOKEN",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "_CREDENTIALS",
+    "_PAT",
+)
+_NAMES = {"TOKEN", "PGPASSFILE", "MYSQL_PWD", "AWS_SESSION_TOKEN"}

@@ -17,10 +17,12 @@ from wisp.loop.events import (
     AgentStarted,
     MessageCompleted,
     MessageDelta,
+    MessageStarted,
     ProviderRetrying,
     RunStop,
     ToolExecutionEnded,
     ToolExecutionStarted,
+    TurnCompleted,
     TurnStarted,
 )
 from wisp.messages.usage import ZERO, Usage
@@ -84,6 +86,10 @@ def reduce(view: View, envelope: Envelope) -> None:
         _message(view, event, envelope.at)
     elif isinstance(event, ProviderRetrying):
         view.phase = "retrying"
+    elif isinstance(event, MessageStarted):
+        view.phase = "thinking"
+    elif isinstance(event, TurnCompleted):
+        view.running_tool = ""
     elif isinstance(event, ToolExecutionStarted):
         view.phase, view.running_tool = "tool", event.name
     elif isinstance(event, ToolExecutionEnded):
