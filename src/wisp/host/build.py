@@ -40,6 +40,7 @@ from wisp.providers.registry import build_provider
 from wisp.providers.transport import Transport
 from wisp.session.catalog import NoSuchSession, latest, resolve, session_path
 from wisp.session.lock import Locked
+from wisp.session.ports import FileHistory
 from wisp.session.runner import CodingSession
 from wisp.session.storage import MemoryStorage, Storage, StorageFailed
 from wisp.tools.base import Tool
@@ -90,14 +91,19 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     child_env = without_secrets(env, key_names)
     tools = _offered([*_tools(workspace, child_env, configured, clock), *own.tools], settings)
     gate = Gate(_policy(configured, request), own.approver or pending)
-    if own.storage is not None:
-        storage, resumed, session_id = own.storage, False, clock.new_id()
-    else:
-        storage, resumed, session_id = _storage(request, configured, clock)
     blocks = [
         *instruction_blocks(configured, workspace, clock),
         *(block("program", text, "the calling program") for text in own.instructions),
     ]
+    if own.storage is not None:
+        storage, resumed, session_id = own.storage, False, clock.new_id()
+    else:
+        storage, resumed, session_id = _storage(request, configured, clock)
+    files = None
+    if storage.where:
+        from wisp.host.undo import snapshots_of
+
+        files = snapshots_of(workspace, configured.paths.state)
 
     async def close() -> None:
         workspace.close()
@@ -117,6 +123,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         blocks=blocks,
         settings=settings,
         clock=clock,
+        files=files,
         notes=tuple(map(str, configured.resolved.problems)),
         on_close=close,
     )
@@ -136,6 +143,7 @@ def assemble_host(
     blocks: Sequence[Block],
     settings: Settings,
     clock: Clock,
+    files: FileHistory | None = None,
     notes: tuple[str, ...] = (),
     on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
@@ -153,6 +161,7 @@ def assemble_host(
             session_id=session_id,
             price=model.price,
             created_by=f"wisp {__version__}",
+            files=files,
         )
     except StorageFailed as exc:
         raise OpenFailed(str(exc), 1) from None
@@ -254,6 +263,11 @@ def _policy(configured: Configured, request: OpenRequest) -> Policy:
     mode = settings.permission_mode
     if settings.sandbox == "required":
         raise OpenFailed("no sandbox works here yet; use --sandbox auto or off")
+    if mode in ("auto", "full") and not configured.rules_are_whole:
+        raise OpenFailed(
+            f"{mode} mode asks little or nothing, and part of the permissions could not be read: "
+            + "; ".join(map(str, configured.resolved.problems))
+        )
     if request.yes:
         raise OpenFailed(
             "--yes needs a working sandbox and there is none here; to run everything unasked, "

@@ -36,6 +36,11 @@ class Configured(msgspec.Struct, frozen=True):
         return self.resolved.settings
 
     @property
+    def rules_are_whole(self) -> bool:
+        """Whether every permission rule could be read; a source that could not be read may have held some."""
+        return not any(not p.key or p.key.startswith("permissions") for p in self.resolved.problems)
+
+    @property
     def session_base(self) -> str:
         """Where sessions are kept."""
         chosen = self.settings.session_dir

@@ -99,6 +99,8 @@ class Problem(msgspec.Struct, frozen=True):
     line: int
     """From 1; 0 where there is none."""
     message: str
+    key: str = ""
+    """The setting concerned; empty for the whole source."""
 
     def __str__(self) -> str:
         where = f"{self.source}, line {self.line}" if self.line else self.source
@@ -169,7 +171,9 @@ def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
     wrong = list(problems)
     for layer in layers:
         taken, bad = _lenient(Settings, layer.values, ())
-        wrong += [Problem(layer.source, _line_of(layer.text, where), what) for where, what in bad]
+        wrong += [
+            Problem(layer.source, _line_of(layer.text, where), what, ".".join(where)) for where, what in bad
+        ]
         for key, value in taken.items():
             found[key] = _combine(key, found.get(key), value)
             origins[key] = layer.source

@@ -14,6 +14,7 @@ from wisp.host.library import SessionContent, SessionInfo, TrustBook, list_sessi
 from wisp.host.models import model_info, services
 from wisp.host.paths import environment
 from wisp.host.settings import Settings
+from wisp.host.undo import FileUndo
 from wisp.messages.ids import SystemClock
 
 
@@ -76,6 +77,10 @@ class HostLibrary:
         elif verb == "revoke":
             book.decide(path, trusted=False)
         return f"{path}: {book.state(path)}"
+
+    def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> FileUndo:
+        """An undo or redo of this folder's newest session, or of the one that `prefix` names."""
+        return FileUndo(self._configured(), self._clock, redo=redo, one_turn=one_turn, prefix=prefix)
 
     def config(self) -> list[dict[str, Any]]:
         """Every setting, its value and its origin."""

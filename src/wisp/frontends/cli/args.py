@@ -13,7 +13,7 @@ import msgspec
 
 from wisp.frontends.cli.options import NAMES, OPTIONS, add_to
 
-COMMANDS = ("chat", "demo", "sessions", "models", "trust", "config", "doctor")
+COMMANDS = ("chat", "demo", "sessions", "undo", "redo", "models", "trust", "config", "doctor")
 """Words that are commands when they stand first."""
 
 EPILOG = """\
@@ -24,6 +24,7 @@ commands:
   wisp chat --plain           a conversation line by line
   wisp demo                   see a bug being found, fixed and tested: no key, no network
   wisp sessions list|show     what was said before
+  wisp undo | wisp redo       put files back to before the last run, or forward again
   wisp models                 the models that are configured
   wisp trust status|allow|revoke|forget [DIR]
   wisp config show            every setting and where it comes from
@@ -64,6 +65,8 @@ class Invocation(msgspec.Struct):
     plain: bool = False
     json: bool = False
     deny_edits: bool = False
+    one_turn: bool = False
+    chat: bool = False
 
 
 class _Parser(argparse.ArgumentParser):
@@ -229,10 +232,35 @@ def _words(command: str, usage: str, description: str, *, most: int, flags: Sequ
     return parse_words
 
 
+def _undo(command: str, text: str) -> _Read:
+    def parse_undo(argv: list[str]) -> Invocation:
+        parser = _Parser(prog=f"wisp {command}", description=text, allow_abbrev=False)
+        parser.add_argument("--yes", action="store_true", help="do it without showing it first")
+        parser.add_argument("--turn", action="store_true", help="only the last turn instead of the whole run")
+        if command == "undo":
+            parser.add_argument("--chat", action="store_true", help="take the conversation back too")
+        parser.add_argument("--resume", metavar="ID", help="another session than this folder's newest")
+        parser.add_argument("--session-dir", metavar="DIR")
+        found = parser.parse_args(argv)
+        settings = {"session_dir": found.session_dir} if found.session_dir else {}
+        return Invocation(
+            command,
+            settings,
+            yes=found.yes,
+            one_turn=found.turn,
+            chat=getattr(found, "chat", False),
+            resume=found.resume or "",
+        )
+
+    return parse_undo
+
+
 _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
     "demo": _demo,
+    "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
+    "redo": _undo("redo", "Undo the last undo."),
     "sessions": _words("sessions", "list [--json] | show ID", "What was said before.", most=2, flags=_JSON),
     "models": _words("models", "[--json]", "The models that are configured.", most=0, flags=_JSON),
     "trust": _words("trust", "status|allow|revoke|forget [DIR]", "Whose files are read.", most=2),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from wisp.frontends.cli.args import Invocation
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, USAGE
 from wisp.frontends.cli.print import write_json
-from wisp.frontends.cli.terminal import one_line, safe
+from wisp.frontends.cli.terminal import is_terminal, one_line, safe
 from wisp.host.client import OpenFailed
 from wisp.host.library import SessionContent, SessionInfo
 from wisp.messages.ids import iso
@@ -25,6 +26,24 @@ class Library(Protocol):
     def trust(self, verb: str, folder: str) -> str: ...
     def config(self) -> list[dict[str, Any]]: ...
     def doctor(self) -> list[dict[str, str]]: ...
+    def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> UndoLike: ...
+
+
+class UndoLike(Protocol):
+    """What `host.undo.FileUndo` offers."""
+
+    def preview(self) -> Sequence[ChangeLike]: ...
+    def apply(self, *, chat: bool) -> Sequence[ChangeLike]: ...
+    def close(self) -> None: ...
+
+
+class ChangeLike(Protocol):
+    """One path that an undo changes."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def what(self) -> str: ...
 
 
 def run_small(invocation: Invocation, library: Library) -> int:
@@ -139,10 +158,45 @@ def _doctor(invocation: Invocation, library: Library) -> int:
     return CONFIGURATION if any(row["status"] == "problem" for row in rows) else OK
 
 
+_VERBS = {"made": "bring back", "changed": "put back", "deleted": "remove"}
+
+
+def _undo(invocation: Invocation, library: Library) -> int:
+    """Show what would change, ask unless told not to, do it."""
+    move = library.undo(
+        redo=invocation.command == "redo", one_turn=invocation.one_turn, prefix=invocation.resume
+    )
+    try:
+        changes = move.preview()
+        if not changes:
+            print("nothing differs; the files are as they were")
+        for change in changes:
+            print(f"{_VERBS[change.what]:10} {safe(change.path)}")
+        if changes and not invocation.yes and not _confirmed():
+            return FAILED
+        move.apply(chat=invocation.chat)
+        if changes:
+            again = "redo" if invocation.command == "undo" else "undo"
+            print(f"done: {len(changes)} paths; 'wisp {again}' takes it back")
+        return OK
+    finally:
+        move.close()
+
+
+def _confirmed() -> bool:
+    if not is_terminal(sys.stdin):
+        print("nothing was changed; add --yes to do it", file=sys.stderr)
+        return False
+    print("Do it? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 _COMMANDS = {
     "sessions": _sessions,
     "models": _models,
     "trust": _trust,
     "config": _config,
     "doctor": _doctor,
+    "undo": _undo,
+    "redo": _undo,
 }
