@@ -18,7 +18,7 @@ from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
 from wisp.host.client import OpenFailed, OpenRequest
-from wisp.host.configure import Configured, configure
+from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
 from wisp.host.models import Choice, ConfigError, choose
 from wisp.host.paths import environment as process_environment
@@ -33,7 +33,6 @@ from wisp.loop.limits import Limits
 from wisp.messages.ids import Clock, SystemClock
 from wisp.messages.message import Message
 from wisp.policy.decide import Policy
-from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
 from wisp.providers.base import ModelInfo, Provider
 from wisp.providers.http import HttpTransport
 from wisp.providers.registry import build_provider
@@ -273,19 +272,7 @@ def _policy(configured: Configured, request: OpenRequest) -> Policy:
             "--yes needs a working sandbox and there is none here; to run everything unasked, "
             "say so: --permission-mode full"
         )
-    return Policy(mode, configured.cwd, _rules(configured))
-
-
-def _rules(configured: Configured) -> Rules:
-    permissions = configured.settings.permissions
-
-    def parsed(texts: Sequence[str]) -> tuple[Rule, ...]:
-        try:
-            return tuple(map(parse_rule, texts))
-        except BadRule as exc:
-            raise OpenFailed(str(exc), 2) from None
-
-    return Rules(parsed(permissions.allow), parsed(permissions.deny))
+    return Policy(mode, configured.cwd, rules_of(configured))
 
 
 def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tuple[Storage, bool, str]:

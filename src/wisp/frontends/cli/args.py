@@ -13,7 +13,7 @@ import msgspec
 
 from wisp.frontends.cli.options import NAMES, OPTIONS, add_to
 
-COMMANDS = ("chat", "demo", "sessions", "undo", "redo", "models", "trust", "config", "doctor")
+COMMANDS = ("chat", "demo", "sessions", "undo", "redo", "models", "trust", "permissions", "config", "doctor")
 """Words that are commands when they stand first."""
 
 EPILOG = """\
@@ -27,6 +27,7 @@ commands:
   wisp undo | wisp redo       put files back to before the last run, or forward again
   wisp models                 the models that are configured
   wisp trust status|allow|revoke|forget [DIR]
+  wisp permissions why 'CMD'  allow, ask or deny, and why (also: list, test FILE)
   wisp config show            every setting and where it comes from
   wisp doctor                 what works here
 
@@ -264,6 +265,9 @@ _PARSE: dict[str, _Read] = {
     "sessions": _words("sessions", "list [--json] | show ID", "What was said before.", most=2, flags=_JSON),
     "models": _words("models", "[--json]", "The models that are configured.", most=0, flags=_JSON),
     "trust": _words("trust", "status|allow|revoke|forget [DIR]", "Whose files are read.", most=2),
+    "permissions": _words(
+        "permissions", "why 'COMMAND' | list | test FILE", "What may run, and why.", most=2
+    ),
     "config": _words("config", "show [--json]", "Every setting and its origin.", most=1, flags=_JSON),
     "doctor": _words("doctor", "[--json]", "What works here.", most=0, flags=_JSON),
 }
