@@ -17,6 +17,7 @@ from wisp.providers.scripted import ScriptedProvider, ScriptStep, call
 from wisp.session.records import (
     AuditRecord,
     CallIntentRecord,
+    CompactionRecord,
     FilesMovedRecord,
     LeafRecord,
     MessageRecord,
@@ -68,6 +69,7 @@ BODY = st.one_of(
     st.builds(SnapshotRecord, NAME, st.sampled_from(["before", "after"]), st.integers(1, 99)),
     st.builds(FilesMovedRecord, st.sampled_from(["undo", "redo"]), st.integers(1, 5)),
     st.builds(LeafRecord, NAME, WORDS),
+    st.builds(CompactionRecord, WORDS, NAME, st.lists(NAME, max_size=2).map(tuple), NAME),
 )
 
 

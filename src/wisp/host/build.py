@@ -176,6 +176,7 @@ def assemble_host(
             history=history,
             effort=settings.effort,
             session_id=session.id,
+            fitter=session.window,
         )
 
     session.attach(make)

@@ -20,6 +20,8 @@ from wisp.harness.events import (
 from wisp.loop.events import (
     AgentCompleted,
     AgentStarted,
+    CompactionCompleted,
+    CompactionStarted,
     ErrorReported,
     Event,
     MessageCompleted,
@@ -67,6 +69,8 @@ def wire(envelope: Envelope, at: str) -> dict[str, Any]:
 __all__ = [
     "AgentCompleted",
     "AgentStarted",
+    "CompactionCompleted",
+    "CompactionStarted",
     "Envelope",
     "ErrorReported",
     "Event",

@@ -18,7 +18,7 @@ from wisp.harness.mailbox import QueueFull
 from wisp.harness.ports import ApprovalAnswer
 from wisp.harness.runner import AgentHarness
 from wisp.host.client import CommandRefused
-from wisp.host.commands import AnyCommand, Approve, Cancel, Configure, FollowUp, Prompt, Steer
+from wisp.host.commands import AnyCommand, Approve, Cancel, Compact, Configure, FollowUp, Prompt, Steer
 from wisp.host.events import Envelope, SessionOpened
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
@@ -123,6 +123,8 @@ class SessionHost:
             self._approvals.answer(command)
         elif isinstance(command, Configure):
             self._configure(command)
+        elif isinstance(command, Compact):
+            self._session.window.ask_for(command.instructions)
 
     def _queue(self, command: Steer | FollowUp) -> None:
         put = self._harness.steer if isinstance(command, Steer) else self._harness.follow_up

@@ -8,9 +8,11 @@ import msgspec
 
 from wisp.messages.message import AssistantMessage, Message, UserMessage
 from wisp.messages.usage import ZERO, Usage
+from wisp.session.compact import shortened
 from wisp.session.records import (
     KNOWN_TYPES,
     CallIntentRecord,
+    CompactionRecord,
     FilesMovedRecord,
     LeafRecord,
     MessageRecord,
@@ -38,6 +40,8 @@ class State(msgspec.Struct):
 
     header: SessionHeader | None = None
     messages: list[Message] = []
+    context: list[Message] = []
+    """What requests hold: `messages`, or the shorter form after a compaction."""
     leaf: str = ""
     """Id of the last message."""
     next_seq: int = 1
@@ -60,6 +64,7 @@ class Fold:
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.state = State()
+        self._compactions: list[tuple[str, CompactionRecord]] = []
         self._nodes: dict[str, tuple[str, Message]] = {}
         for record in records:
             self.add(record)
@@ -84,6 +89,13 @@ class Fold:
             state.applied = max(0, min(len(state.steps), state.applied + moved))
         elif isinstance(body, LeafRecord):
             self._leaf(record, body)
+        elif isinstance(body, CompactionRecord):
+            self._compactions.append((state.leaf, body))
+            made = shortened(state.context, body.summary, body.first_kept, body.pruned)
+            if made is None:
+                state.notes.append(f"record {record.seq} keeps a message that is not there; it was left out")
+            else:
+                state.context = made
         elif isinstance(body, UnknownRecord) and body.type in KNOWN_TYPES:
             state.notes.append(f"record {record.seq} ({body.type}) is not understood; it was left out")
 
@@ -94,6 +106,7 @@ class Fold:
             return
         self._nodes[record.id] = (state.leaf, message)
         state.messages.append(message)
+        state.context.append(message)
         state.leaf = record.id
         if isinstance(message, AssistantMessage):
             state.turns += 1
@@ -119,7 +132,22 @@ class Fold:
             path.append(message)
         state.messages = path[::-1]
         state.leaf = body.target
+        self._shorten()
         state.intents.clear()
+
+    def _shorten(self) -> None:
+        """Apply the compactions of this branch in order, each to what the history was by then."""
+        places = {message.id: place for place, message in enumerate(self.state.messages)}
+        context: list[Message] = []
+        done = 0
+        for leaf, body in self._compactions:
+            place = places.get(leaf)
+            if place is None:
+                continue
+            context += self.state.messages[done : place + 1]
+            context = shortened(context, body.summary, body.first_kept, body.pruned) or context
+            done = place + 1
+        self.state.context = [*context, *self.state.messages[done:]]
 
     def _snapshot(self, body: SnapshotRecord) -> None:
         state = self.state

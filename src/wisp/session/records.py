@@ -95,6 +95,20 @@ class LeafRecord(Body, frozen=True, tag="leaf"):
     reason: str = ""
 
 
+class CompactionRecord(Body, frozen=True, tag="compaction", omit_defaults=True):
+    """From here on requests hold a shorter history; the whole one stays in the file."""
+
+    summary: str
+    """Stands for everything before `first_kept`; empty when only outputs were cut."""
+    first_kept: str
+    """Id of the first message that stays; empty for all."""
+    pruned: tuple[str, ...] = ()
+    """Ids of results whose output is cut to a line."""
+    reason: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
 class UnknownRecord(msgspec.Struct, frozen=True):
     """A record of a type this program does not know; left in the file as it is."""
 
@@ -111,6 +125,7 @@ Known = (
     | SnapshotRecord
     | FilesMovedRecord
     | LeafRecord
+    | CompactionRecord
 )
 
 
@@ -126,6 +141,7 @@ KNOWN_TYPES = frozenset(
         SnapshotRecord,
         FilesMovedRecord,
         LeafRecord,
+        CompactionRecord,
     )
 )
 

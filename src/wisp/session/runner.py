@@ -23,13 +23,16 @@ from wisp.messages.ids import Clock, iso
 from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
 from wisp.messages.tool import ToolOutcome
 from wisp.messages.usage import Price, cost_of
+from wisp.providers.base import Provider
 from wisp.session.events import SessionSaved
+from wisp.session.fitting import WindowKeeper
 from wisp.session.fold import Fold, State
 from wisp.session.ports import FileHistory
 from wisp.session.records import (
     VERSION,
     AuditRecord,
     CallIntentRecord,
+    CompactionRecord,
     Known,
     MessageRecord,
     Record,
@@ -91,6 +94,14 @@ class CodingSession:
         self._new = [] if header else [self._record(SessionHeader(self.id, cwd, created_by))]
         self._recovery = plan(self.state, clock.new_id)
         self.harness: AgentHarness | None = None
+        self.window = WindowKeeper(self._provider, lambda: self.state.messages, self._compacted)
+
+    def _provider(self) -> Provider:
+        assert self.harness is not None
+        return self.harness.provider
+
+    async def _compacted(self, body: CompactionRecord) -> None:
+        await self._commit([self._record(body)], sync=True)
 
     @property
     def state(self) -> State:
@@ -104,7 +115,7 @@ class CodingSession:
 
     def attach(self, make: Callable[[Sequence[Message]], AgentHarness]) -> AgentHarness:
         """Make the harness that continues this conversation; `make` gets the history."""
-        self.harness = make(tuple(self.state.messages))
+        self.harness = make(tuple(self.state.context))
         return self.harness
 
     async def prompt(
