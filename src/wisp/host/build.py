@@ -22,6 +22,7 @@ from wisp.host.configure import Configured, configure
 from wisp.host.instructions import instruction_blocks
 from wisp.host.models import Choice, ConfigError, choose
 from wisp.host.paths import environment as process_environment
+from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
 from wisp.host.settings import (
@@ -32,7 +33,6 @@ from wisp.host.snapshot import InstructionFile, Snapshot
 from wisp.loop.limits import Limits
 from wisp.messages.ids import Clock, SystemClock
 from wisp.messages.message import Message
-from wisp.policy.decide import Policy
 from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
 from wisp.providers.base import ModelInfo, Provider
 from wisp.providers.http import HttpTransport
@@ -43,6 +43,7 @@ from wisp.session.lock import Locked
 from wisp.session.runner import CodingSession
 from wisp.session.storage import MemoryStorage, Storage, StorageFailed
 from wisp.tools.base import Tool
+from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 
@@ -88,8 +89,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = without_secrets(env, key_names)
-    tools = _offered([*_tools(workspace, child_env, configured, clock), *own.tools], settings)
-    gate = Gate(_policy(configured, request), own.approver or pending)
+    box = make_box(workspace, configured, env, clock)
+    tools = _offered([*_tools(workspace, child_env, configured, clock, box), *own.tools], settings)
+    gate = Gate(sandboxed_policy(configured, request, box, _rules(configured)), own.approver or pending)
     if own.storage is not None:
         storage, resumed, session_id = own.storage, False, clock.new_id()
     else:
@@ -100,6 +102,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     ]
 
     async def close() -> None:
+        box.close()
         workspace.close()
         if transport is not None:
             await transport.aclose()
@@ -117,6 +120,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         blocks=blocks,
         settings=settings,
         clock=clock,
+        sandbox=box_state(box),
         notes=tuple(map(str, configured.resolved.problems)),
         on_close=close,
     )
@@ -136,6 +140,7 @@ def assemble_host(
     blocks: Sequence[Block],
     settings: Settings,
     clock: Clock,
+    sandbox: str = "none",
     notes: tuple[str, ...] = (),
     on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
@@ -180,7 +185,7 @@ def assemble_host(
         tools=tuple(tool.spec.name for tool in tools),
         cwd=cwd,
         permission_mode=gate.policy.mode,
-        sandbox="none",
+        sandbox=sandbox,
         instructions=tuple(InstructionFile(b.source, b.size) for b in blocks if b.name != "environment"),
         notes=notes,
         messages=len(session.state.messages),
@@ -223,7 +228,7 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choice: Choice) -> 
 
 
 def _tools(
-    workspace: Workspace, env: Mapping[str, str], configured: Configured, clock: Clock
+    workspace: Workspace, env: Mapping[str, str], configured: Configured, clock: Clock, box: Box
 ) -> Sequence[Tool]:
     from wisp.tools.builtin import default_tools
     from wisp.workspace.text import DEFAULT_FALLBACKS
@@ -236,6 +241,7 @@ def _tools(
         spool_folder=configured.paths.output,
         shell=configured.settings.shell,
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
+        box=box,
     )
 
 
@@ -247,19 +253,6 @@ def _offered(tools: Sequence[Tool], settings: Settings) -> Sequence[Tool]:
     if unknown:
         raise OpenFailed(f"there is no tool {unknown[0]!r}; the tools are: {', '.join(names)}", 2)
     return [tool for tool in tools if tool.spec.name in settings.tools]
-
-
-def _policy(configured: Configured, request: OpenRequest) -> Policy:
-    settings = configured.settings
-    mode = settings.permission_mode
-    if settings.sandbox == "required":
-        raise OpenFailed("no sandbox works here yet; use --sandbox auto or off")
-    if request.yes:
-        raise OpenFailed(
-            "--yes needs a working sandbox and there is none here; to run everything unasked, "
-            "say so: --permission-mode full"
-        )
-    return Policy(mode, configured.cwd, _rules(configured))
 
 
 def _rules(configured: Configured) -> Rules:
