@@ -89,6 +89,10 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = without_secrets(env, key_names)
+    if request.own_process and len(child_env) < len(env):
+        from wisp.workspace.private import keep_private
+
+        keep_private(env.keys() - child_env.keys())
     box = make_box(workspace, configured, env, clock)
     tools = _offered([*_tools(workspace, child_env, configured, clock, box), *own.tools], settings)
     gate = Gate(sandboxed_policy(configured, request, box, _rules(configured)), own.approver or pending)

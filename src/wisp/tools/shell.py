@@ -84,8 +84,8 @@ class ShellTool:
         return Prepared(
             tool="bash",
             arguments=msgspec.to_builtins(args),
-            effects=(effect := self._effect(args.command),),
-            run=lambda context: self._run(args, context, effect.boxed),
+            effects=(self._effect(args.command),),
+            run=lambda context: self._run(args, context),
             summary=f"$ {first}" + (" ..." if more else ""),
             preview=args.command,
         )
@@ -98,7 +98,7 @@ class ShellTool:
             return Effect("execute", command, boxed=True)
         return Effect("execute", command, unboxed=proof.reason)
 
-    def _run(self, args: ShellArguments, context: RunContext, boxed: bool) -> ToolOutcome:
+    def _run(self, args: ShellArguments, context: RunContext) -> ToolOutcome:
         spool = Spool(
             self._spool_folder,
             f"bash-{self._clock.new_id()}.log",
@@ -113,17 +113,18 @@ class ShellTool:
 
         try:
             with failures():
-                ending, fresh = self._start(args, context, take, boxed)
+                ending, fresh = self._start(args, context, take)
         finally:
             spool.close()
             live.close()
-        return self._outcome(args, spool, ending, fresh if boxed else None)
+        return self._outcome(args, spool, ending, fresh)
 
     def _start(
-        self, args: ShellArguments, context: RunContext, take: Callable[[bytes], None], boxed: bool
-    ) -> tuple[Ending, tuple[str, ...]]:
+        self, args: ShellArguments, context: RunContext, take: Callable[[bytes], None]
+    ) -> tuple[Ending, tuple[str, ...] | None]:
+        """Run it; how it ended, and in a sandbox the protected names that are new."""
         argv = [self._shell, "-c", args.command]
-        if boxed and self._box is not None:
+        if self._box is not None and self._box.prove().kind != "none":
             return self._box.run(
                 argv, env=self._environment, timeout=args.timeout, stop=context.stop, output=take
             )
@@ -136,7 +137,7 @@ class ShellTool:
             now=self._clock.monotonic,
             output=take,
         )
-        return ending, ()
+        return ending, None
 
     def _outcome(
         self, args: ShellArguments, spool: Spool, ending: Ending, fresh: tuple[str, ...] | None

@@ -87,7 +87,9 @@ class Box:
         Raises:
             Refused: it could not be boxed; nothing ran.
         """
-        return self._made().run(argv, env=env, timeout=timeout, stop=stop, output=output)
+        made = self._made()
+        start = made.run if self.prove().kind == "bubblewrap" else made.run_confined
+        return start(argv, env=env, timeout=timeout, stop=stop, output=output)
 
     def close(self) -> None:
         """Remove what the boxes shared."""

@@ -137,7 +137,8 @@ def run(
             returning False ends the program.
         guarded: put a guardian between, which also ends detached descendants and outlives this process
             long enough to do so.  Without it only the process group is ended.
-        fds: descriptors the program inherits, under the same numbers; only without a guardian.
+        fds: descriptors the program inherits, under the same numbers; with a guardian at most one, which
+            holds the rules that confine the program (`sandbox/landlock.py`).
         boxed: the program is such a launcher; ending it ends the namespace first.
 
     Raises:
@@ -199,7 +200,7 @@ class _Run:
         theirs = [fd for fd in (out_write, err_write, control_read, status_write) if fd >= 0]
         theirs += [self._boxed.write] if self._boxed else []
         ours = [fd for fd in (out_read, err_read, control_write, status_read) if fd >= 0]
-        keep = (control_read, status_write, cwd) if self._guarded else ()
+        keep = (control_read, status_write, cwd, *self._fds) if self._guarded else ()
         try:
             self._process = subprocess.Popen(
                 _guard(argv, keep) if keep else argv,
@@ -358,9 +359,13 @@ class _Run:
 
 
 def _guard(argv: list[str], keep: tuple[int, ...]) -> list[str]:
-    """The command that runs `argv` under a guardian with these descriptors: control, status, folder."""
-    code = "import sys; sys.path.append(sys.argv[1]); import guardian; guardian.main(sys.argv[2:])"
-    numbers = (*keep, round(GRACE * 1000), round(LINGER * 1000))
+    """The command that runs `argv` under a guardian with its descriptors: control, status, folder, rules."""
+    code = (
+        "import sys; sys.path += [sys.argv[1], sys.argv[1] + '/sandbox']; import guardian; "
+        "guardian.main(sys.argv[2:], lambda rules: __import__('landlock').apply(rules))"
+    )
+    confine = keep[3] if len(keep) > 3 else -1
+    numbers = (*keep[:3], round(GRACE * 1000), round(LINGER * 1000), confine)
     return [sys.executable, "-I", "-S", "-c", code, os.path.dirname(__file__), *map(str, numbers), *argv]
 
 

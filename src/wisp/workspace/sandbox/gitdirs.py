@@ -7,6 +7,7 @@ run.  Pure looking: opens small pointer files, writes nothing.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from typing import NamedTuple
 
@@ -27,6 +28,10 @@ _FROZEN = (
 _MADE = ("hooks", "info", "modules", "remotes", "branches")
 """Where missing, an empty folder in their place changes nothing for git."""
 _POINTER = 4096
+_NAMES_A_FILE = re.compile(
+    rb"(?im)^\s*(?:path|hookspath|fsmonitor|attributesfile|sshcommand|askpass)\s*=\s*(.+?)\s*$"
+)
+"""Keys whose value git reads settings from, or runs."""
 
 
 class Layout(NamedTuple):
@@ -64,7 +69,21 @@ def _folder(path: str, *, main: bool) -> Layout:
             frozen.append(place)
         elif main and name in _MADE:
             folders.append(place)
+    frozen += _named(path)
     return Layout((path,), tuple(frozen), tuple(folders), tuple(_absent_files(path, main)))
+
+
+def _named(path: str) -> list[str]:
+    """Files and folders beside a repository that its configuration reads or runs."""
+    tree = os.path.dirname(path)
+    found = []
+    for match in _NAMES_A_FILE.finditer(_read(os.path.join(path, "config"))):
+        value = os.fsdecode(match[1].strip(b'"'))
+        for base in (path, tree):
+            place = os.path.realpath(os.path.join(base, value))
+            if place.startswith(tree + "/") and os.path.exists(place) and not place.startswith(path + "/"):
+                found.append(place)
+    return found
 
 
 def _absent_files(path: str, main: bool) -> list[tuple[str, bytes]]:

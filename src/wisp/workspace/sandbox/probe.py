@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from wisp.workspace.errors import Refused
 from wisp.workspace.process import run
-from wisp.workspace.sandbox import seccomp
+from wisp.workspace.sandbox import landlock, seccomp
 from wisp.workspace.sandbox.bubblewrap import Spec, arguments, packed
 from wisp.workspace.stop import StopToken
 
@@ -36,21 +36,54 @@ def prove(bwrap: str, now: Callable[[], float]) -> Proof:
     if not seccomp.supported(os.uname().machine):
         return Proof("none", f"there is no system-call filter for {os.uname().machine} yet")
     if not bwrap:
-        return floor("bubblewrap (bwrap) is not installed")
+        return _floor("bubblewrap (bwrap) is not installed", now)
     said = bytearray()
     try:
         code = _smallest(bwrap, now, said)
     except Refused as exc:
-        return floor(f"{bwrap} cannot be started: {exc}")
+        return _floor(f"{bwrap} cannot be started: {exc}", now)
     if code == 0:
         return Proof("bubblewrap", "a command ran in it")
     words = " ".join(said.decode("utf-8", "replace").split()) or f"exit code {code}"
-    return floor(f"{bwrap} does not work here: {words[:300]}")
+    return _floor(f"{bwrap} does not work here: {words[:300]}", now)
 
 
-def floor(reason: str) -> Proof:
+def _floor(reason: str, now: Callable[[], float]) -> Proof:
     """What is left where bubblewrap does not run."""
-    return Proof("none", reason)
+    if not landlock.version():
+        return Proof("none", f"{reason}, and this kernel has no Landlock")
+    program = seccomp.build(os.uname().machine, sockets=False)
+    rules = landlock.packed((), landlock.readable(()), False, program)
+    said = bytearray()
+    try:
+        code = run_confined(["/bin/sh", "-c", "exit 0"], rules, now, said.extend)
+    except Refused as exc:
+        return Proof("none", f"{reason}, and Landlock does not work: {exc}")
+    if code == 0:
+        return Proof("landlock", f"{reason}; Landlock limits commands but is not enough to run them unasked")
+    return Proof("none", f"{reason}, and under Landlock a command ended with {code}")
+
+
+def run_confined(
+    argv: list[str], rules: bytes, now: Callable[[], float], output: Callable[[bytes], object]
+) -> int | None:
+    """Run a short command under Landlock; its exit code."""
+    folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    confine = descriptor("rules", rules)
+    try:
+        return run(
+            argv,
+            cwd=folder,
+            env={"PATH": "/usr/bin:/bin"},
+            timeout=_SECONDS,
+            stop=StopToken(),
+            now=now,
+            output=output,
+            fds=(confine,),
+        ).code
+    finally:
+        os.close(folder)
+        os.close(confine)
 
 
 def descriptor(name: str, data: bytes) -> int:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from wisp.workspace.errors import Refused
 from wisp.workspace.process import Boxed, Ending, run
 from wisp.workspace.root import Root
-from wisp.workspace.sandbox import gitdirs, hidden, seccomp
+from wisp.workspace.sandbox import gitdirs, hidden, landlock, seccomp
 from wisp.workspace.sandbox.bubblewrap import Mount, Spec, arguments, packed
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.sandbox.standins import Standins, is_standin
@@ -97,6 +97,44 @@ class Boxes:
             ending = self._start(spec, argv, timeout, stop, output)
         return ending, tuple(sorted(set(self._look()) - set(before)))
 
+    def run_confined(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        timeout: float,
+        stop: StopToken,
+        output: Callable[[bytes], object],
+    ) -> tuple[Ending, tuple[str, ...]]:
+        """As `run`, under Landlock only."""
+        self._check_roots()
+        before, roots = self._look(), [root.path for root in self._grant.roots]
+        unseen = [*hidden.credential_places(self._grant.home), *self._grant.hide]
+        unseen = [path for path in unseen if os.path.lexists(path) and not path.startswith("/proc/")]
+        temporary = self._own_folder()
+        network = self._grant.network
+        rules = landlock.packed(
+            [*roots, temporary],
+            [*landlock.readable(unseen), *(place for place in self._grant.show if os.path.lexists(place))],
+            network,
+            seccomp.build(os.uname().machine, sockets=network),
+        )
+        confine = descriptor("rules", rules)
+        try:
+            ending = run(
+                argv,
+                cwd=self._grant.roots[0].fd,
+                env=self._environment(env, temporary),
+                timeout=timeout,
+                stop=stop,
+                now=self._now,
+                output=output,
+                fds=(confine,),
+            )
+        finally:
+            os.close(confine)
+        return ending, tuple(sorted(set(self._look()) - set(before)))
+
     def close(self) -> None:
         """Remove the private folder."""
         if self._temporary:
@@ -155,7 +193,7 @@ class Boxes:
         return Spec(mounts, roots[0], self._environment(env), grant.network, os.geteuid() == 0)
 
     def _system(self, roots: Sequence[str], env: Mapping[str, str]) -> list[Mount]:
-        mounts = [Mount("/run", "empty")]
+        mounts = [Mount("/run", "empty"), *(Mount(path, "read") for path in hidden.KERNEL_PLACES)]
         mounts += [Mount(path, "read") for path in hidden.run_places(self._grant.network)]
         temporary = self._own_folder()
         for place in _TEMPORARY:
@@ -170,7 +208,7 @@ class Boxes:
         return [mount for mount in mounts if mount.path not in roots]
 
     def _protected(self, found: Sequence[str], roots: Sequence[str], standins: Standins) -> list[Mount]:
-        mounts: list[Mount] = []
+        mounts = [Mount(path, "write") for path in pins(found, roots)]
         there = set(found)
         for root in roots:
             names = (*MASKED, *SHELL_NAMES) if root == self._grant.home else MASKED
@@ -201,11 +239,11 @@ class Boxes:
         mounts += [Mount(place, "read") for place, text in plan.absent_files if standins.file(place, text)]
         return mounts
 
-    def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
+    def _environment(self, env: Mapping[str, str], temporary: str = _TEMPORARY[0]) -> dict[str, str]:
         found = {name: value for name, value in env.items() if name not in _OUTSIDE_ONLY}
-        found["TMPDIR"] = _TEMPORARY[0]
+        found["TMPDIR"] = temporary
         for name, folder in _CACHES.items():
-            found.setdefault(name, f"{_TEMPORARY[0]}/.cache/{folder}")
+            found.setdefault(name, f"{temporary}/.cache/{folder}")
         return found
 
     def _own_folder(self) -> str:
@@ -230,6 +268,17 @@ class Boxes:
                 there, held = None, None
             if there is None or held is None or (there.st_dev, there.st_ino) != (held.st_dev, held.st_ino):
                 raise Refused("stale_root", f"{root.path} is no longer the folder that was granted")
+
+
+def pins(found: Sequence[str], roots: Sequence[str]) -> set[str]:
+    """The folders on the way to protected names: what is mounted cannot be renamed, and so not replaced."""
+    pinned = set()
+    for path in found:
+        above = os.path.dirname(path)
+        while above not in roots and any(above.startswith(root.rstrip("/") + "/") for root in roots):
+            pinned.add(above)
+            above = os.path.dirname(above)
+    return pinned
 
 
 def _inside(left: int, as_root: bool) -> list[str]:

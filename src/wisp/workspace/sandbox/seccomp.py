@@ -65,6 +65,22 @@ _IOCTL, _SOCKET = (16, 29), (41, 198)
 _NEW_SPACES = 0x7E020000
 """CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET."""
 _NEW_TIME = 0x80
+_SETUID = 0o4000
+_MODES = {
+    "chmod": ((90, 0), 1),
+    "fchmod": ((91, 52), 1),
+    "fchmodat": ((268, 53), 2),
+    "fchmodat2": ((452, 452), 2),
+    "creat": ((85, 0), 1),
+    "mknod": ((133, 0), 1),
+    "mknodat": ((259, 33), 2),
+}
+"""Calls that take a file's mode, and in which argument: none may make a program that runs as its owner."""
+_OPENS = {"open": ((2, 0), 1), "openat": ((257, 56), 2)}
+"""Calls that take flags in this argument and, with O_CREAT, a mode in the next."""
+_CREATE = 0o100
+_OPENAT2 = 437
+"""Takes its mode by pointer, which a filter cannot see; programs fall back to `openat`."""
 _TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX: typing into a terminal on somebody's behalf."""
 _FAMILIES = (1, 2, 10, 16)
@@ -107,6 +123,13 @@ def build(machine: str, *, sockets: bool = True) -> bytes:
     program += _if_bits(_UNSHARE[column], 0, _NEW_SPACES | _NEW_TIME, errno.EPERM)
     program += _if_bits(_CLONE[column], 0, _NEW_SPACES, errno.EPERM)
     program += _if_one_of(_IOCTL[column], 1, _TERMINAL_INPUT, errno.EPERM)
+    program += [_op(_EQUAL, _OPENAT2, 0, 1), _refuse(errno.ENOSYS)]
+    for numbers, place in _MODES.values():
+        if numbers[column]:
+            program += _if_bits(numbers[column], place, _SETUID, errno.EPERM)
+    for numbers, place in _OPENS.values():
+        if numbers[column]:
+            program += _if_creates(numbers[column], place)
     families = _FAMILIES if sockets else _FAMILIES_NO_NETWORK
     program += _unless_one_of(_SOCKET[column], 0, families, errno.EAFNOSUPPORT if sockets else errno.EACCES)
     program.append(_op(_RETURN, _ALLOW))
@@ -133,6 +156,14 @@ def _when(number: int, body: list[bytes]) -> list[bytes]:
 
 def _if_bits(number: int, place: int, bits: int, code: int) -> list[bytes]:
     return _when(number, [_argument(place), _op(_ANY, bits, 0, 1), _refuse(code)])
+
+
+def _if_creates(number: int, place: int) -> list[bytes]:
+    body = [
+        _argument(place), _op(_ANY, _CREATE, 0, 3),
+        _argument(place + 1), _op(_ANY, _SETUID, 0, 1), _refuse(errno.EPERM),
+    ]  # fmt: skip
+    return _when(number, body)
 
 
 def _if_one_of(number: int, place: int, values: tuple[int, ...], code: int) -> list[bytes]:
