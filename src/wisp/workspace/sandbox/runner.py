@@ -109,7 +109,7 @@ class Boxes:
         """As `run`, under Landlock only."""
         self._check_roots()
         before, roots = self._look(), [root.path for root in self._grant.roots]
-        unseen = [*hidden.credential_places(self._grant.home), *self._grant.hide]
+        unseen = ["/dev", *hidden.credential_places(self._grant.home), *self._grant.hide]
         unseen = [path for path in unseen if os.path.lexists(path) and not path.startswith("/proc/")]
         temporary = self._own_folder()
         network = self._grant.network
