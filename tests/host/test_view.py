@@ -115,6 +115,8 @@ CONTRACT = [
     "tool.execution.progress",
     "tool.execution.ended",
     "tool.result",
+    "compaction.started",
+    "compaction.completed",
     "queue.updated",
     "queue.message.injected",
     "session.saved",

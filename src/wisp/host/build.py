@@ -22,6 +22,7 @@ from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
 from wisp.host.models import Choice, ConfigError, choose
 from wisp.host.paths import environment as process_environment
+from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
 from wisp.host.settings import (
@@ -32,7 +33,6 @@ from wisp.host.snapshot import InstructionFile, Snapshot
 from wisp.loop.limits import Limits
 from wisp.messages.ids import Clock, SystemClock
 from wisp.messages.message import Message
-from wisp.policy.decide import Policy
 from wisp.providers.base import ModelInfo, Provider
 from wisp.providers.http import HttpTransport
 from wisp.providers.registry import build_provider
@@ -43,6 +43,7 @@ from wisp.session.ports import FileHistory
 from wisp.session.runner import CodingSession
 from wisp.session.storage import MemoryStorage, Storage, StorageFailed
 from wisp.tools.base import Tool
+from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 
@@ -88,8 +89,13 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = without_secrets(env, key_names)
-    tools = _offered([*_tools(workspace, child_env, configured, clock), *own.tools], settings)
-    gate = Gate(_policy(configured, request), own.approver or pending)
+    if request.own_process and len(child_env) < len(env):
+        from wisp.workspace.private import keep_private
+
+        keep_private(env.keys() - child_env.keys())
+    box = make_box(workspace, configured, env, clock)
+    tools = _offered([*_tools(workspace, child_env, configured, clock, box), *own.tools], settings)
+    gate = Gate(sandboxed_policy(configured, request, box, rules_of(configured)), own.approver or pending)
     blocks = [
         *instruction_blocks(configured, workspace, clock),
         *(block("program", text, "the calling program") for text in own.instructions),
@@ -105,6 +111,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         files = snapshots_of(workspace, configured.paths.state)
 
     async def close() -> None:
+        box.close()
         workspace.close()
         if transport is not None:
             await transport.aclose()
@@ -123,6 +130,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         settings=settings,
         clock=clock,
         files=files,
+        sandbox=box_state(box),
         notes=tuple(map(str, configured.resolved.problems)),
         on_close=close,
     )
@@ -143,6 +151,7 @@ def assemble_host(
     settings: Settings,
     clock: Clock,
     files: FileHistory | None = None,
+    sandbox: str = "none",
     notes: tuple[str, ...] = (),
     on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
@@ -189,7 +198,7 @@ def assemble_host(
         tools=tuple(tool.spec.name for tool in tools),
         cwd=cwd,
         permission_mode=gate.policy.mode,
-        sandbox="none",
+        sandbox=sandbox,
         instructions=tuple(InstructionFile(b.source, b.size) for b in blocks if b.name != "environment"),
         notes=notes,
         messages=len(session.state.messages),
@@ -232,7 +241,7 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choice: Choice) -> 
 
 
 def _tools(
-    workspace: Workspace, env: Mapping[str, str], configured: Configured, clock: Clock
+    workspace: Workspace, env: Mapping[str, str], configured: Configured, clock: Clock, box: Box
 ) -> Sequence[Tool]:
     from wisp.tools.builtin import default_tools
     from wisp.workspace.text import DEFAULT_FALLBACKS
@@ -245,6 +254,7 @@ def _tools(
         spool_folder=configured.paths.output,
         shell=configured.settings.shell,
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
+        box=box,
     )
 
 
@@ -256,24 +266,6 @@ def _offered(tools: Sequence[Tool], settings: Settings) -> Sequence[Tool]:
     if unknown:
         raise OpenFailed(f"there is no tool {unknown[0]!r}; the tools are: {', '.join(names)}", 2)
     return [tool for tool in tools if tool.spec.name in settings.tools]
-
-
-def _policy(configured: Configured, request: OpenRequest) -> Policy:
-    settings = configured.settings
-    mode = settings.permission_mode
-    if settings.sandbox == "required":
-        raise OpenFailed("no sandbox works here yet; use --sandbox auto or off")
-    if mode in ("auto", "full") and not configured.rules_are_whole:
-        raise OpenFailed(
-            f"{mode} mode asks little or nothing, and part of the permissions could not be read: "
-            + "; ".join(map(str, configured.resolved.problems))
-        )
-    if request.yes:
-        raise OpenFailed(
-            "--yes needs a working sandbox and there is none here; to run everything unasked, "
-            "say so: --permission-mode full"
-        )
-    return Policy(mode, configured.cwd, rules_of(configured))
 
 
 def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tuple[Storage, bool, str]:

@@ -74,6 +74,8 @@ class Settings(msgspec.Struct, frozen=True):
     output_format: OutputFormat = "text"
     permission_mode: Mode = "ask"
     sandbox: SandboxMode = "auto"
+    network: str = "none"
+    """What commands in the sandbox may reach: `none`, `on`, or hosts separated by commas."""
     tools: tuple[str, ...] | None = None
     max_turns: Count | None = None
     max_cost: Amount | None = None

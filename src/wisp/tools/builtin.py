@@ -14,6 +14,7 @@ from wisp.tools.ls import LsTool
 from wisp.tools.read import ReadTool
 from wisp.tools.shell import ShellTool
 from wisp.tools.write import WriteTool
+from wisp.workspace.box import Box
 from wisp.workspace.root import Workspace
 from wisp.workspace.search import Searcher
 from wisp.workspace.text import DEFAULT_FALLBACKS
@@ -30,6 +31,7 @@ def default_tools(
     encodings: tuple[str, ...] = DEFAULT_FALLBACKS,
     code_page: str = "",
     search_engine: str = "auto",
+    box: Box | None = None,
 ) -> tuple[Tool, ...]:
     """`read write edit bash grep find ls` over one workspace.
 
@@ -40,6 +42,7 @@ def default_tools(
         encodings: tried in order for files that are neither marked nor UTF-8.
         code_page: tried for command output that is not UTF-8.
         search_engine: `auto`, `python`, or the path of an `rg`.
+        box: where commands run; None runs them plainly.
     """
     ledger = ledger or ReadLedger()
     path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
@@ -48,7 +51,15 @@ def default_tools(
         ReadTool(workspace, ledger, encodings),
         WriteTool(workspace, ledger),
         EditTool(workspace, ledger, encodings),
-        ShellTool(workspace, environment, clock, spool_folder=spool_folder, shell=shell, code_page=code_page),
+        ShellTool(
+            workspace,
+            environment,
+            clock,
+            spool_folder=spool_folder,
+            shell=shell,
+            code_page=code_page,
+            box=box,
+        ),
         GrepTool(workspace, searcher),
         FindTool(workspace, searcher),
         LsTool(workspace),

@@ -16,6 +16,7 @@ from wisp.tools.base import Prepared, RunContext
 from wisp.tools.render import MAX_BYTES, MAX_LINES, plain_output, plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import failures
+from wisp.workspace.box import Box
 from wisp.workspace.process import Ending, quiet_environment, run
 from wisp.workspace.root import Workspace
 from wisp.workspace.spool import Spool
@@ -41,6 +42,7 @@ class ShellTool:
         environment: all that a command may see; what keeps programs from waiting for a person is added.
         spool_folder: a private folder for whole outputs; None keeps none.
         code_page: tried where output is not UTF-8.
+        box: where commands run; None runs them plainly.
     """
 
     parallel_safe = False
@@ -55,8 +57,9 @@ class ShellTool:
         spool_folder: str | None,
         shell: str = "/bin/bash",
         code_page: str = "",
+        box: Box | None = None,
     ) -> None:
-        self._workspace, self._clock, self._shell = workspace, clock, shell
+        self._workspace, self._clock, self._shell, self._box = workspace, clock, shell, box
         self._environment = quiet_environment(environment) | {"PWD": workspace.cwd}
         self._spool_folder, self._code_page = spool_folder, code_page
         self.spec = ToolSpec(
@@ -81,11 +84,19 @@ class ShellTool:
         return Prepared(
             tool="bash",
             arguments=msgspec.to_builtins(args),
-            effects=(Effect("execute", args.command),),
+            effects=(self._effect(args.command),),
             run=lambda context: self._run(args, context),
             summary=f"$ {first}" + (" ..." if more else ""),
             preview=args.command,
         )
+
+    def _effect(self, command: str) -> Effect:
+        if self._box is None:
+            return Effect("execute", command)
+        proof = self._box.prove()
+        if proof.kind == "bubblewrap":
+            return Effect("execute", command, boxed=True)
+        return Effect("execute", command, unboxed=proof.reason)
 
     def _run(self, args: ShellArguments, context: RunContext) -> ToolOutcome:
         spool = Spool(
@@ -102,21 +113,35 @@ class ShellTool:
 
         try:
             with failures():
-                ending = run(
-                    [self._shell, "-c", args.command],
-                    cwd=self._workspace.roots[0].fd,
-                    env=self._environment,
-                    timeout=args.timeout,
-                    stop=context.stop,
-                    now=self._clock.monotonic,
-                    output=take,
-                )
+                ending, fresh = self._start(args, context, take)
         finally:
             spool.close()
             live.close()
-        return self._outcome(args, spool, ending)
+        return self._outcome(args, spool, ending, fresh)
 
-    def _outcome(self, args: ShellArguments, spool: Spool, ending: Ending) -> ToolOutcome:
+    def _start(
+        self, args: ShellArguments, context: RunContext, take: Callable[[bytes], None]
+    ) -> tuple[Ending, tuple[str, ...] | None]:
+        """Run it; how it ended, and in a sandbox the protected names that are new."""
+        argv = [self._shell, "-c", args.command]
+        if self._box is not None and self._box.prove().kind != "none":
+            return self._box.run(
+                argv, env=self._environment, timeout=args.timeout, stop=context.stop, output=take
+            )
+        ending = run(
+            argv,
+            cwd=self._workspace.roots[0].fd,
+            env=self._environment,
+            timeout=args.timeout,
+            stop=context.stop,
+            now=self._clock.monotonic,
+            output=take,
+        )
+        return ending, None
+
+    def _outcome(
+        self, args: ShellArguments, spool: Spool, ending: Ending, fresh: tuple[str, ...] | None
+    ) -> ToolOutcome:
         body = self._body(spool)
         notes = []
         if ending.left:
@@ -136,11 +161,16 @@ class ShellTool:
             notes.append(f"exit code: {_exit_code(ending.code)}")
             if ending.code:
                 code, is_error = "exit_status", True
+                notes += _hints(body) if fresh is not None else []
+        if fresh:
+            names = ", ".join(clean(path) for path in fresh[:8])
+            notes.append(f"[new protected names, which nothing loads without the user's trust: {names}]")
         details = {
             "exit_code": _exit_code(ending.code) if ending.how == "exited" else None,
             "bytes": spool.total,
             "lines": spool.lines,
             "log": spool.log,
+            "sandboxed": fresh is not None,
         }
         whole = "\n".join([*([body] if body else []), *notes])
         return ToolOutcome((Text(whole),), is_error, code, details)
@@ -158,6 +188,23 @@ class ShellTool:
         trouble = f" ({spool.trouble})" if spool.trouble else ""
         shown = f"the last {plural(count, 'line')} of {spool.lines:,}"
         return f"[{shown} ({spool.total:,} bytes); {where}{trouble}]\n{body}"
+
+
+_BOXED = (
+    (
+        "Read-only file system",
+        "only the workspace and /tmp can be written, protected names such as .git/config not",
+    ),
+    ("Temporary failure in name resolution", "it has no network"),
+    ("Could not resolve host", "it has no network"),
+    ("Network is unreachable", "it has no network"),
+)
+
+
+def _hints(body: str) -> list[str]:
+    """What the sandbox may have to do with a failure, so that nobody searches for another cause."""
+    said = dict.fromkeys(words for sign, words in _BOXED if sign in body)
+    return [f"[this ran in a sandbox: {words}]" for words in said]
 
 
 def _exit_code(code: int | None) -> int | None:

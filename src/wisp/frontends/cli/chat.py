@@ -53,7 +53,7 @@ class PlainChat:
         print(
             safe(
                 f"wisp: {snapshot.provider}/{snapshot.model} in {snapshot.cwd}, "
-                f"{snapshot.permission_mode} mode, no sandbox. /help for help."
+                f"{snapshot.permission_mode} mode, sandbox: {snapshot.sandbox}. /help for help."
             ),
             flush=True,
         )
