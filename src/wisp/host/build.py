@@ -20,7 +20,7 @@ from wisp.harness.toolbox import Toolbox
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure
 from wisp.host.instructions import instruction_blocks
-from wisp.host.models import Choice, ConfigError, choose
+from wisp.host.models import Choice, ConfigError, choose, choose_fallbacks
 from wisp.host.paths import environment as process_environment
 from wisp.host.secrets import without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
@@ -32,6 +32,7 @@ from wisp.host.snapshot import InstructionFile, Snapshot
 from wisp.loop.limits import Limits
 from wisp.messages.ids import Clock, SystemClock
 from wisp.messages.message import Message
+from wisp.messages.usage import Price
 from wisp.policy.decide import Policy
 from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
 from wisp.providers.base import ModelInfo, Provider
@@ -75,13 +76,16 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     settings = configured.settings
     dead_after = None if request.interactive else DEAD_AFTER
     transport: Transport | None = None
+    others: list[Choice] = []
+    notes: list[str] = []
     try:
         if own.provider is not None:
             provider, model = own.provider, ModelInfo(settings.model or own.provider.name)
         else:
             choice = choose(settings, env, _runner(env, clock), dead_after=dead_after)
-            transport = _transport(request, env, choice)
-            provider, model = build_provider(choice.endpoint, clock, transport), choice.model
+            others, notes = choose_fallbacks(settings, env, _runner(env, clock), dead_after=dead_after)
+            transport = _transport(request, env, [choice, *others])
+            provider, model = _provider([choice, *others], clock, transport), choice.model
         workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
     except (ConfigError, Refused) as exc:
         raise OpenFailed(str(exc)) from None
@@ -117,7 +121,8 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         blocks=blocks,
         settings=settings,
         clock=clock,
-        notes=tuple(map(str, configured.resolved.problems)),
+        notes=(*map(str, configured.resolved.problems), *notes),
+        prices={(other.endpoint.name, other.model.id): other.model.price for other in others},
         on_close=close,
     )
 
@@ -137,6 +142,7 @@ def assemble_host(
     settings: Settings,
     clock: Clock,
     notes: tuple[str, ...] = (),
+    prices: Mapping[tuple[str, str], Price] | None = None,
     on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
     """Put the parts together; whatever they are, they are joined the same way.
@@ -152,6 +158,7 @@ def assemble_host(
             cwd=cwd,
             session_id=session_id,
             price=model.price,
+            prices=prices,
             created_by=f"wisp {__version__}",
         )
     except StorageFailed as exc:
@@ -201,7 +208,25 @@ def assemble_host(
 # -- parts ------------------------------------------------------------------------------------------------
 
 
-def _transport(request: OpenRequest, env: Mapping[str, str], choice: Choice) -> Transport:
+def _provider(choices: Sequence[Choice], clock: Clock, transport: Transport) -> Provider:
+    """The first choice, with the others to stand in for it."""
+    first, *others = choices
+    provider: Provider = build_provider(first.endpoint, clock, transport)
+    if not others:
+        return provider
+    from wisp.providers.fallback import Alternative, FallbackProvider
+
+    def alternative(choice: Choice) -> Alternative:
+        return Alternative(
+            choice.endpoint.name,
+            choice.model,
+            lambda: build_provider(choice.endpoint, clock, transport),
+        )
+
+    return FallbackProvider(provider, [alternative(choice) for choice in others])
+
+
+def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[Choice]) -> Transport:
     """The network, a recording of it, or one played back."""
     if request.replay:
         from wisp.providers.replayed import ReplayTransport, load_recording
@@ -217,7 +242,8 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choice: Choice) -> 
     from wisp.providers.replayed import RecordingTransport
 
     try:
-        return RecordingTransport(transport, request.record, [choice.endpoint.key.reveal()])
+        keys = [choice.endpoint.key.reveal() for choice in choices]
+        return RecordingTransport(transport, request.record, keys)
     except OSError as exc:
         raise OpenFailed(f"--record {request.record}: {exc.strerror or exc}", 2) from None
 

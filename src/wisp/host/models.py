@@ -37,6 +37,7 @@ class Service(msgspec.Struct, frozen=True):
     key_command: tuple[str, ...] = ()
     local: bool = False
     headers: dict[str, str] = {}
+    store: bool = False
     compat: dict[str, object] = {}
     models: dict[str, ModelSettings] = {}
     configured: bool = False
@@ -81,6 +82,7 @@ def _from_settings(name: str, table: ProviderSettings, base: Service | None) -> 
         table.api_key_command,
         base.local if base else False,
         table.headers,
+        table.store,
         table.compat,
         table.models,
         configured=True,
@@ -125,10 +127,30 @@ def choose(
         service.base_url,
         Secret(key),
         tuple(service.headers.items()),
+        store=service.store,
         max_retries=settings.max_retries,
         dead_after=dead_after,
     )
     return Choice(endpoint, model_info(service, model))
+
+
+def choose_fallbacks(
+    settings: Settings,
+    env: Mapping[str, str],
+    run_command: Callable[[Sequence[str]], str],
+    *,
+    dead_after: float | None,
+) -> tuple[list[Choice], list[str]]:
+    """The models of `fallback_models` in order, and a note for each that cannot be used."""
+    found: list[Choice] = []
+    notes: list[str] = []
+    for name in settings.fallback_models:
+        alone = msgspec.structs.replace(settings, model=name, provider="", base_url="")
+        try:
+            found.append(choose(alone, env, run_command, dead_after=dead_after))
+        except ConfigError as exc:
+            notes.append(f"fallback_models: {name} cannot be used: {exc}")
+    return found, notes
 
 
 def model_info(service: Service, model: str) -> ModelInfo:

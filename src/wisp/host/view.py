@@ -18,6 +18,7 @@ from wisp.loop.events import (
     MessageCompleted,
     MessageDelta,
     ProviderRetrying,
+    ProviderSwitched,
     RunStop,
     ToolExecutionEnded,
     ToolExecutionStarted,
@@ -84,6 +85,8 @@ def reduce(view: View, envelope: Envelope) -> None:
         _message(view, event, envelope.at)
     elif isinstance(event, ProviderRetrying):
         view.phase = "retrying"
+    elif isinstance(event, ProviderSwitched):
+        view.provider, view.model = event.provider, event.model
     elif isinstance(event, ToolExecutionStarted):
         view.phase, view.running_tool = "tool", event.name
     elif isinstance(event, ToolExecutionEnded):

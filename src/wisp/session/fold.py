@@ -10,6 +10,7 @@ from wisp.messages.message import AssistantMessage, Message
 from wisp.messages.usage import ZERO, Usage
 from wisp.session.records import (
     KNOWN_TYPES,
+    AuditRecord,
     CallIntentRecord,
     MessageRecord,
     Record,
@@ -34,6 +35,8 @@ class State(msgspec.Struct):
     """None once one request's cost was unknown."""
     turns: int = 0
     runs_ended: int = 0
+    told: set[str] = set()
+    """Repairs that a person was told of."""
     notes: list[str] = []
     """What was odd in the records, for a person."""
 
@@ -58,6 +61,11 @@ class Fold:
         elif isinstance(body, SessionHeader):
             if state.header is None:
                 state.header = body
+        elif isinstance(body, AuditRecord) and body.kind == "repair":
+            notes = body.facts.get("notes")
+            state.told.update(
+                note for note in (notes if isinstance(notes, list) else ()) if isinstance(note, str)
+            )
         elif isinstance(body, RunEndedRecord):
             state.runs_ended += 1
         elif isinstance(body, UnknownRecord) and body.type in KNOWN_TYPES:
