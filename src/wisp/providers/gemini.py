@@ -118,7 +118,10 @@ def _fragments(exchange: Exchange, last: bool) -> list[bytes]:
     made: list[bytes] = []
     named: set[str] = set()
     if exchange.assistant is not None:
-        parts = _native_parts(exchange, named) or _portable_parts(exchange)
+        parts = _native_parts(exchange, named)
+        if not parts:
+            named.clear()
+            parts = _portable_parts(exchange)
         if parts:
             made.append(b'{"role":"model","parts":[' + b",".join(parts) + b"]}")
     content = [_result(result, result.call_id in named) for result in exchange.results]
