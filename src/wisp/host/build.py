@@ -82,7 +82,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         if own.provider is not None:
             provider, model = own.provider, ModelInfo(settings.model or own.provider.name)
         else:
-            choice = choose(settings, env, _runner(env, clock), dead_after=dead_after)
+            choice = choose(
+                settings, env, _runner(env, clock), dead_after=dead_after, need_key=not request.replay
+            )
             others, notes = choose_fallbacks(settings, env, _runner(env, clock), dead_after=dead_after)
             transport = _transport(request, env, [choice, *others])
             provider, model = _provider([choice, *others], clock, transport), choice.model
@@ -108,7 +110,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         if transport is not None:
             await transport.aclose()
 
-    return assemble_host(
+    host = assemble_host(
         provider=provider,
         model=model,
         tools=tools,
@@ -125,6 +127,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         prices={(other.endpoint.name, other.model.id): other.model.price for other in others},
         on_close=close,
     )
+    if request.record or request.replay:
+        _tell_variables(transport, host.snapshot(), blocks)
+    return host
 
 
 def assemble_host(
@@ -232,7 +237,8 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[C
         from wisp.providers.replayed import ReplayTransport, load_recording
 
         try:
-            return ReplayTransport(load_recording(request.replay), strict=True)
+            recording = load_recording(request.replay)
+            return ReplayTransport(recording.exchanges, strict=True, recorded=recording.variables)
         except (OSError, ValueError) as exc:
             raise OpenFailed(f"--replay {request.replay}: {exc}", 2) from None
     proxies = {name: value for name, value in env.items() if name.lower().endswith("_proxy")}
@@ -246,6 +252,15 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[C
         return RecordingTransport(transport, request.record, keys)
     except OSError as exc:
         raise OpenFailed(f"--record {request.record}: {exc.strerror or exc}", 2) from None
+
+
+def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Sequence[Block]) -> None:
+    """Say what of this run's requests another run will have otherwise."""
+    from wisp.providers.replayed import RecordingTransport, ReplayTransport
+
+    assert isinstance(transport, RecordingTransport | ReplayTransport)
+    place = next((found.text for found in blocks if found.name == "environment"), "")
+    transport.variables = {"environment": place, "cwd": snapshot.cwd, "session_id": snapshot.session_id}
 
 
 def _tools(

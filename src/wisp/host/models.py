@@ -96,6 +96,7 @@ def choose(
     *,
     dead_after: float | None,
     found_locally: Callable[[], tuple[str, str] | None] = lambda: None,
+    need_key: bool = True,
 ) -> Choice:
     """The endpoint and model of a run.
 
@@ -104,6 +105,7 @@ def choose(
         env: the environment, for keys and moved addresses.
         run_command: runs an `api_key_command` and returns what it prints.
         dead_after: seconds after which an endpoint that never answered is given up; None for never.
+        need_key: whether a service that wants a key must have one; not where nothing is sent.
         found_locally: looks for a local server; `(provider, model)` or None.
 
     Raises:
@@ -118,7 +120,7 @@ def choose(
         key = find_key(env, service.key_variables, service.key_command, run_command)
     except MissingKey as exc:
         raise ConfigError(str(exc)) from None
-    if not key and service.key_variables and not service.local:
+    if need_key and not key and service.key_variables and not service.local:
         wanted = " or ".join(service.key_variables)
         raise ConfigError(f"{name} needs a key: set {wanted}, or choose another --model")
     endpoint = Endpoint(
