@@ -13,13 +13,13 @@ from typing import Any
 
 from wisp.harness.cancel import CancelSwitch
 from wisp.harness.channel import Channel
-from wisp.harness.events import QueueUpdated, RepairReported
+from wisp.harness.events import QueueUpdated
 from wisp.harness.mailbox import Queues
 from wisp.harness.ports import FixedInstructions, Instructions, Recorder
 from wisp.harness.repair import repair
 from wisp.harness.toolbox import Toolbox
 from wisp.harness.transcript import Transcript
-from wisp.loop.events import AgentCompleted, Event, QueueMessageInjected
+from wisp.loop.events import AgentCompleted, Event, QueueMessageInjected, RepairReported
 from wisp.loop.limits import Limits
 from wisp.loop.ports import CallIntent, Fitted, Fitter, NoFitter, RequestIntent
 from wisp.loop.runner import RunSpec, run_agent_loop
@@ -82,6 +82,8 @@ class AgentHarness:
         self._transcript = Transcript()
         self._switch: CancelSwitch | None = None
         self._driver: asyncio.Task[None] | None = None
+        self.told: set[str] = set()
+        """Repairs of requests that were reported; each is told once."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -187,6 +189,12 @@ class AgentHarness:
             channel.put(event)
             channel.put(self.queues.state())
             return
+        if isinstance(event, RepairReported):
+            news = tuple(note for note in event.messages if note not in self.told)
+            if not news:
+                return
+            self.told.update(news)
+            event = RepairReported(news)
         if isinstance(event, AgentCompleted):
             await self._whole(self._ended(event), switch)
         channel.put(event)

@@ -20,7 +20,7 @@ from wisp.harness.toolbox import Toolbox
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
-from wisp.host.models import Choice, ConfigError, choose
+from wisp.host.models import Choice, ConfigError, choose, choose_fallbacks
 from wisp.host.paths import environment as process_environment
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import without_secrets
@@ -33,6 +33,7 @@ from wisp.host.snapshot import InstructionFile, Snapshot
 from wisp.loop.limits import Limits
 from wisp.messages.ids import Clock, SystemClock
 from wisp.messages.message import Message
+from wisp.messages.usage import Price
 from wisp.providers.base import ModelInfo, Provider
 from wisp.providers.http import HttpTransport
 from wisp.providers.registry import build_provider
@@ -76,13 +77,18 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     settings = configured.settings
     dead_after = None if request.interactive else DEAD_AFTER
     transport: Transport | None = None
+    others: list[Choice] = []
+    notes: list[str] = []
     try:
         if own.provider is not None:
             provider, model = own.provider, ModelInfo(settings.model or own.provider.name)
         else:
-            choice = choose(settings, env, _runner(env, clock), dead_after=dead_after)
-            transport = _transport(request, env, choice)
-            provider, model = build_provider(choice.endpoint, clock, transport), choice.model
+            choice = choose(
+                settings, env, _runner(env, clock), dead_after=dead_after, need_key=not request.replay
+            )
+            others, notes = choose_fallbacks(settings, env, _runner(env, clock), dead_after=dead_after)
+            transport = _transport(request, env, [choice, *others])
+            provider, model = _provider([choice, *others], clock, transport), choice.model
         workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
     except (ConfigError, Refused) as exc:
         raise OpenFailed(str(exc)) from None
@@ -116,7 +122,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         if transport is not None:
             await transport.aclose()
 
-    return assemble_host(
+    host = assemble_host(
         provider=provider,
         model=model,
         tools=tools,
@@ -131,9 +137,13 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         clock=clock,
         files=files,
         sandbox=box_state(box),
-        notes=tuple(map(str, configured.resolved.problems)),
+        notes=(*map(str, configured.resolved.problems), *notes),
+        prices={(other.endpoint.name, other.model.id): other.model.price for other in others},
         on_close=close,
     )
+    if request.record or request.replay:
+        _tell_variables(transport, host.snapshot(), blocks)
+    return host
 
 
 def assemble_host(
@@ -153,6 +163,7 @@ def assemble_host(
     files: FileHistory | None = None,
     sandbox: str = "none",
     notes: tuple[str, ...] = (),
+    prices: Mapping[tuple[str, str], Price] | None = None,
     on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
     """Put the parts together; whatever they are, they are joined the same way.
@@ -168,6 +179,7 @@ def assemble_host(
             cwd=cwd,
             session_id=session_id,
             price=model.price,
+            prices=prices,
             created_by=f"wisp {__version__}",
             files=files,
         )
@@ -219,13 +231,32 @@ def assemble_host(
 # -- parts ------------------------------------------------------------------------------------------------
 
 
-def _transport(request: OpenRequest, env: Mapping[str, str], choice: Choice) -> Transport:
+def _provider(choices: Sequence[Choice], clock: Clock, transport: Transport) -> Provider:
+    """The first choice, with the others to stand in for it."""
+    first, *others = choices
+    provider: Provider = build_provider(first.endpoint, clock, transport)
+    if not others:
+        return provider
+    from wisp.providers.fallback import Alternative, FallbackProvider
+
+    def alternative(choice: Choice) -> Alternative:
+        return Alternative(
+            choice.endpoint.name,
+            choice.model,
+            lambda: build_provider(choice.endpoint, clock, transport),
+        )
+
+    return FallbackProvider(provider, [alternative(choice) for choice in others])
+
+
+def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[Choice]) -> Transport:
     """The network, a recording of it, or one played back."""
     if request.replay:
         from wisp.providers.replayed import ReplayTransport, load_recording
 
         try:
-            return ReplayTransport(load_recording(request.replay), strict=True)
+            recording = load_recording(request.replay)
+            return ReplayTransport(recording.exchanges, strict=True, recorded=recording.variables)
         except (OSError, ValueError) as exc:
             raise OpenFailed(f"--replay {request.replay}: {exc}", 2) from None
     proxies = {name: value for name, value in env.items() if name.lower().endswith("_proxy")}
@@ -235,9 +266,19 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choice: Choice) -> 
     from wisp.providers.replayed import RecordingTransport
 
     try:
-        return RecordingTransport(transport, request.record, [choice.endpoint.key.reveal()])
+        keys = [choice.endpoint.key.reveal() for choice in choices]
+        return RecordingTransport(transport, request.record, keys)
     except OSError as exc:
         raise OpenFailed(f"--record {request.record}: {exc.strerror or exc}", 2) from None
+
+
+def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Sequence[Block]) -> None:
+    """Say what of this run's requests another run will have otherwise."""
+    from wisp.providers.replayed import RecordingTransport, ReplayTransport
+
+    assert isinstance(transport, RecordingTransport | ReplayTransport)
+    place = next((found.text for found in blocks if found.name == "environment"), "")
+    transport.variables = {"environment": place, "cwd": snapshot.cwd, "session_id": snapshot.session_id}
 
 
 def _tools(

@@ -13,13 +13,13 @@ import msgspec
 
 from wisp.harness.events import (
     QueueUpdated,
-    RepairReported,
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
 from wisp.loop.events import (
     AgentCompleted,
     AgentStarted,
+    CacheBroken,
     CompactionCompleted,
     CompactionStarted,
     ErrorReported,
@@ -29,7 +29,9 @@ from wisp.loop.events import (
     MessageStarted,
     MessageWithdrawn,
     ProviderRetrying,
+    ProviderSwitched,
     QueueMessageInjected,
+    RepairReported,
     ToolCalled,
     ToolExecutionEnded,
     ToolExecutionProgress,
@@ -69,6 +71,7 @@ def wire(envelope: Envelope, at: str) -> dict[str, Any]:
 __all__ = [
     "AgentCompleted",
     "AgentStarted",
+    "CacheBroken",
     "CompactionCompleted",
     "CompactionStarted",
     "Envelope",
@@ -79,6 +82,7 @@ __all__ = [
     "MessageStarted",
     "MessageWithdrawn",
     "ProviderRetrying",
+    "ProviderSwitched",
     "QueueMessageInjected",
     "QueueUpdated",
     "RepairReported",

@@ -37,6 +37,7 @@ class Service(msgspec.Struct, frozen=True):
     key_command: tuple[str, ...] = ()
     local: bool = False
     headers: dict[str, str] = {}
+    store: bool = False
     compat: dict[str, object] = {}
     models: dict[str, ModelSettings] = {}
     configured: bool = False
@@ -81,6 +82,7 @@ def _from_settings(name: str, table: ProviderSettings, base: Service | None) -> 
         table.api_key_command,
         base.local if base else False,
         table.headers,
+        table.store,
         table.compat,
         table.models,
         configured=True,
@@ -94,6 +96,7 @@ def choose(
     *,
     dead_after: float | None,
     found_locally: Callable[[], tuple[str, str] | None] = lambda: None,
+    need_key: bool = True,
 ) -> Choice:
     """The endpoint and model of a run.
 
@@ -102,6 +105,7 @@ def choose(
         env: the environment, for keys and moved addresses.
         run_command: runs an `api_key_command` and returns what it prints.
         dead_after: seconds after which an endpoint that never answered is given up; None for never.
+        need_key: whether a service that wants a key must have one; not where nothing is sent.
         found_locally: looks for a local server; `(provider, model)` or None.
 
     Raises:
@@ -116,7 +120,7 @@ def choose(
         key = find_key(env, service.key_variables, service.key_command, run_command)
     except MissingKey as exc:
         raise ConfigError(str(exc)) from None
-    if not key and service.key_variables and not service.local:
+    if need_key and not key and service.key_variables and not service.local:
         wanted = " or ".join(service.key_variables)
         raise ConfigError(f"{name} needs a key: set {wanted}, or choose another --model")
     endpoint = Endpoint(
@@ -125,10 +129,30 @@ def choose(
         service.base_url,
         Secret(key),
         tuple(service.headers.items()),
+        store=service.store,
         max_retries=settings.max_retries,
         dead_after=dead_after,
     )
     return Choice(endpoint, model_info(service, model))
+
+
+def choose_fallbacks(
+    settings: Settings,
+    env: Mapping[str, str],
+    run_command: Callable[[Sequence[str]], str],
+    *,
+    dead_after: float | None,
+) -> tuple[list[Choice], list[str]]:
+    """The models of `fallback_models` in order, and a note for each that cannot be used."""
+    found: list[Choice] = []
+    notes: list[str] = []
+    for name in settings.fallback_models:
+        alone = msgspec.structs.replace(settings, model=name, provider="", base_url="")
+        try:
+            found.append(choose(alone, env, run_command, dead_after=dead_after))
+        except ConfigError as exc:
+            notes.append(f"fallback_models: {name} cannot be used: {exc}")
+    return found, notes
 
 
 def model_info(service: Service, model: str) -> ModelInfo:

@@ -94,7 +94,13 @@ class SessionHost:
         """The state at this moment."""
         messages = len(self._session.state.messages)
         gate = self._harness.toolbox.gate
-        return msgspec.structs.replace(self._snapshot, messages=messages, permission_mode=gate.policy.mode)
+        return msgspec.structs.replace(
+            self._snapshot,
+            messages=messages,
+            permission_mode=gate.policy.mode,
+            provider=self.view.provider or self._snapshot.provider,
+            model=self.view.model or self._snapshot.model,
+        )
 
     def events(self) -> AsyncGenerator[Envelope, None]:
         """Every event from the moment this is called on."""

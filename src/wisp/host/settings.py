@@ -53,6 +53,8 @@ class ProviderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     api_key_env: str = ""
     api_key_command: tuple[str, ...] = ()
     headers: dict[str, str] = {}
+    store: bool = False
+    """Whether the service may store what is said, so that it need not be sent again (Responses only)."""
     compat: dict[str, Any] = {}
     models: dict[str, ModelSettings] = {}
 
@@ -69,6 +71,8 @@ class Settings(msgspec.Struct, frozen=True):
 
     model: str = ""
     provider: str = ""
+    fallback_models: tuple[str, ...] = ()
+    """`PROVIDER/MODEL` of those that answer when the first cannot, in order."""
     effort: str = ""
     base_url: str = ""
     output_format: OutputFormat = "text"
@@ -161,7 +165,11 @@ def environment_layers(env: Mapping[str, str]) -> list[Layer]:
         value = env.get(f"WISP_{name.upper()}")
         if not value or name in ("permissions", "providers"):
             continue
-        parsed: Any = tuple(filter(None, value.split(","))) if name in ("tools", "add_dir") else value
+        parsed: Any = (
+            tuple(filter(None, value.split(",")))
+            if name in ("tools", "add_dir", "fallback_models")
+            else value
+        )
         layers.append(Layer(f"WISP_{name.upper()}", {name: parsed}))
     return layers
 

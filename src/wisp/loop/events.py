@@ -3,8 +3,9 @@
     AgentStarted
       ( TurnStarted
           (CompactionStarted  CompactionCompleted)?
-          ProviderRetrying*  MessageStarted  MessageDelta*
-          ( MessageWithdrawn  ProviderRetrying+  MessageStarted  MessageDelta* )*
+          ( RepairReported | CacheBroken | ProviderSwitched | ProviderRetrying )*
+          MessageStarted  MessageDelta*
+          ( MessageWithdrawn  ( ProviderRetrying | ProviderSwitched )+  MessageStarted  MessageDelta* )*
           MessageCompleted
           for each call, in order:   ToolCalled  ToolExecutionStarted  (approval events)?
           for each call, in order:   ToolExecutionProgress*  ToolExecutionEnded  ToolResultAdded
@@ -49,6 +50,29 @@ class TurnStarted(Event, frozen=True, tag="turn.started"):
     """A request is about to be made; turns count from 1 within a run."""
 
     turn: int
+
+
+class RepairReported(Event, frozen=True, tag="repair.reported"):
+    """Something broken was mended, or left out of requests; each sentence is told once a conversation."""
+
+    messages: tuple[str, ...]
+
+
+class CacheBroken(Event, frozen=True, tag="cache.broken"):
+    """The coming request does not continue the one before it: the provider's prompt cache starts anew."""
+
+    turn: int
+    reasons: tuple[str, ...]
+    """Some of `model`, `system`, `tools`, `settings`, `history`."""
+
+
+class ProviderSwitched(Event, frozen=True, tag="provider.switched"):
+    """The model that was chosen cannot answer now; this one does until the user speaks again."""
+
+    turn: int
+    provider: str
+    model: str
+    reason: str
 
 
 class ProviderRetrying(Event, frozen=True, tag="provider.retrying"):

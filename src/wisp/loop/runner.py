@@ -44,7 +44,7 @@ from wisp.loop.stream import AnswerStream
 from wisp.loop.turn import AskAgain, RefuseCalls, RunCalls, Stop, what_next
 from wisp.messages.ids import Clock
 from wisp.messages.message import AssistantMessage, Message, StopReason, ToolResult
-from wisp.messages.usage import ZERO, Usage, cost_of
+from wisp.messages.usage import ZERO, Price, Usage, cost_of
 from wisp.providers.base import ModelInfo, ModelRequest, Provider
 from wisp.providers.events import Failed
 
@@ -293,7 +293,8 @@ class _Run:
                 self._cancelled()
         else:
             self.overflowed = False
-            async for event in self._accept(turn, msgspec.structs.replace(final.message, id=message_id)):
+            answer = msgspec.structs.replace(final.message, id=message_id)
+            async for event in self._accept(turn, answer, stream.price):
                 yield event
 
     def _request(self) -> ModelRequest:
@@ -309,14 +310,16 @@ class _Run:
             spec.output_schema,
         )
 
-    async def _accept(self, turn: int, message: AssistantMessage) -> AsyncGenerator[Event, None]:
+    async def _accept(
+        self, turn: int, message: AssistantMessage, price: Price
+    ) -> AsyncGenerator[Event, None]:
         """Keep a whole message; only after that may anything it asks for happen."""
         ids = [call.id for call in message.calls]
         if len(set(ids)) != len(ids):
             self._spend(message.usage, None)
             self._end("provider_failure", "the model used one call id twice in a message", "wire")
             return
-        cost = cost_of(message.usage or Usage(), self.spec.model.price)
+        cost = cost_of(message.usage or Usage(), price)
         self._spend(message.usage, cost)
         await self._keep(message)
         self.answer = message

@@ -11,6 +11,7 @@ from wisp.messages.usage import ZERO, Usage
 from wisp.session.compact import shortened
 from wisp.session.records import (
     KNOWN_TYPES,
+    AuditRecord,
     CallIntentRecord,
     CompactionRecord,
     FilesMovedRecord,
@@ -55,6 +56,8 @@ class State(msgspec.Struct):
     steps: list[FileStep] = []
     """Turns that changed files, oldest first; those beyond `applied` were undone."""
     applied: int = 0
+    told: set[str] = set()
+    """Repairs that a person was told of."""
     notes: list[str] = []
     """What was odd in the records, for a person."""
 
@@ -80,6 +83,11 @@ class Fold:
         elif isinstance(body, SessionHeader):
             if state.header is None:
                 state.header = body
+        elif isinstance(body, AuditRecord) and body.kind == "repair":
+            notes = body.facts.get("notes")
+            state.told.update(
+                note for note in (notes if isinstance(notes, list) else ()) if isinstance(note, str)
+            )
         elif isinstance(body, RunEndedRecord):
             state.runs_ended += 1
         elif isinstance(body, SnapshotRecord):

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
 
-from wisp.harness.events import RepairReported
 from wisp.harness.repair import interrupted
 from wisp.harness.runner import AgentHarness
-from wisp.loop.events import AgentCompleted, ErrorReported, Event
+from wisp.loop.events import (
+    AgentCompleted,
+    CacheBroken,
+    ErrorReported,
+    Event,
+    ProviderSwitched,
+    RepairReported,
+)
 from wisp.loop.limits import Limits
 from wisp.loop.ports import CallIntent, RequestIntent
 from wisp.loop.settle import uncancelled
@@ -55,6 +61,7 @@ class CodingSession:
         session_id: the id of a new session; an existing one keeps its own, and one whose first record is
             damaged takes that of its file.
         price: list prices, for the cost of each answer.
+        prices: those of other models that may answer, by provider and model.
         created_by: name and version of the program, for the header.
         files: keeps the working folder before the first effect of each turn, for undo.
 
@@ -70,6 +77,7 @@ class CodingSession:
         cwd: str,
         session_id: str,
         price: Price | None = None,
+        prices: Mapping[tuple[str, str], Price] | None = None,
         created_by: str = "wisp",
         files: FileHistory | None = None,
     ) -> None:
@@ -80,6 +88,7 @@ class CodingSession:
         self._committing = asyncio.Lock()
         self._clock = clock
         self._price = price or Price()
+        self._prices = prices or {}
         loaded = storage.load()
         if loaded.newest_version > VERSION:
             storage.close()
@@ -116,6 +125,7 @@ class CodingSession:
     def attach(self, make: Callable[[Sequence[Message]], AgentHarness]) -> AgentHarness:
         """Make the harness that continues this conversation; `make` gets the history."""
         self.harness = make(tuple(self.state.context))
+        self.harness.told.update(self.state.told)
         return self.harness
 
     async def prompt(
@@ -130,11 +140,22 @@ class CodingSession:
             yield RepairReported(notes)
         async with aclosing(self.harness.prompt(message, limits=limits)) as events:
             async for event in events:
+                await self._note(event)
                 while self._said:
                     yield self._said.pop(0)
                 if isinstance(event, AgentCompleted):
                     yield SessionSaved(self.where, len(self.state.messages))
                 yield event
+
+    async def _note(self, event: Event) -> None:
+        """Record what a reader of the file should know of how its requests were made."""
+        if isinstance(event, RepairReported):
+            await self.audit("repair", {"notes": list(event.messages)})
+        elif isinstance(event, CacheBroken):
+            await self.audit("cache_broken", {"turn": event.turn, "reasons": list(event.reasons)})
+        elif isinstance(event, ProviderSwitched):
+            facts = {"turn": event.turn, "provider": event.provider, "model": event.model}
+            await self.audit("provider_switched", {**facts, "reason": event.reason})
 
     async def _recover(self) -> AsyncGenerator[str, None]:
         while self._recovery:
@@ -222,7 +243,9 @@ class CodingSession:
     def _message(self, message: Message) -> Record:
         cost = None
         if isinstance(message, AssistantMessage) and message.usage is not None:
-            cost = cost_of(message.usage, self._price)
+            native = message.native
+            other = self._prices.get((native.provider, native.model)) if native is not None else None
+            cost = cost_of(message.usage, other or self._price)
         return self._record(MessageRecord(message, cost), message.id)
 
     def _record(self, body: Known, record_id: str = "") -> Record:

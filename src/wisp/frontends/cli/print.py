@@ -26,6 +26,7 @@ from wisp.host.events import (
     MessageDelta,
     MessageWithdrawn,
     ProviderRetrying,
+    ProviderSwitched,
     RepairReported,
     ToolExecutionEnded,
     ToolExecutionStarted,
@@ -141,6 +142,8 @@ class TextOutput:
                 f"{event.reason}; trying again in {event.delay_seconds:.1f} s "
                 f"(attempt {event.attempt} of {event.max_attempts})"
             )
+        elif isinstance(event, ProviderSwitched):
+            self._note(f"{event.reason}; {event.provider}/{event.model} answers instead")
         elif isinstance(event, MessageWithdrawn):
             self._note(f"the answer above was cut off ({event.reason}) and does not count")
         elif isinstance(event, RepairReported):
