@@ -224,6 +224,7 @@ class AgentHarness:
     async def _accept(self, message: UserMessage, channel: Channel[Event]) -> None:
         """Make the history lawful, then take the prompt; durable when this returns."""
         message = UserMessage(clean_blocks(message.content), message.id or self._clock.new_id())
+        message = self.toolbox.masker.message(message)
         repaired = None
         if self._base or self._transcript.open_calls:
             repaired = repair(self.messages, self._clock.new_id)

@@ -14,6 +14,7 @@ import msgspec
 from wisp._version import __version__
 from wisp.context.blocks import Block, block, render
 from wisp.harness.gate import Gate
+from wisp.harness.masking import Masker
 from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
@@ -23,7 +24,7 @@ from wisp.host.instructions import instruction_blocks
 from wisp.host.models import Choice, ConfigError, choose, choose_fallbacks
 from wisp.host.paths import environment as process_environment
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
-from wisp.host.secrets import without_secrets
+from wisp.host.secrets import known_secrets, without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
 from wisp.host.settings import (
     Settings,
@@ -77,7 +78,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     settings = configured.settings
     dead_after = None if request.interactive else DEAD_AFTER
     transport: Transport | None = None
-    others: list[Choice] = []
+    choices: list[Choice] = []
     notes: list[str] = []
     try:
         if own.provider is not None:
@@ -87,8 +88,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
                 settings, env, _runner(env, clock), dead_after=dead_after, need_key=not request.replay
             )
             others, notes = choose_fallbacks(settings, env, _runner(env, clock), dead_after=dead_after)
-            transport = _transport(request, env, [choice, *others])
-            provider, model = _provider([choice, *others], clock, transport), choice.model
+            choices = [choice, *others]
+            transport = _transport(request, env, choices)
+            provider, model = _provider(choices, clock, transport), choice.model
         workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
     except (ConfigError, Refused) as exc:
         raise OpenFailed(str(exc)) from None
@@ -101,7 +103,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         keep_private(env.keys() - child_env.keys())
     box = make_box(workspace, configured, env, clock)
     tools = _offered([*_tools(workspace, child_env, configured, clock, box), *own.tools], settings)
-    gate = Gate(sandboxed_policy(configured, request, box, rules_of(configured)), own.approver or pending)
+    policy = sandboxed_policy(configured, request, box, rules_of(configured))
+    keys = {c.endpoint.name: c.endpoint.key.reveal() for c in choices if c.endpoint.key}
+    gate = Gate(policy, own.approver or pending, Masker(known_secrets(env, keys)))
     blocks = [
         *instruction_blocks(configured, workspace, clock),
         *(block("program", text, "the calling program") for text in own.instructions),
@@ -138,7 +142,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         files=files,
         sandbox=box_state(box),
         notes=(*map(str, configured.resolved.problems), *notes),
-        prices={(other.endpoint.name, other.model.id): other.model.price for other in others},
+        prices={(other.endpoint.name, other.model.id): other.model.price for other in choices[1:]},
         on_close=close,
     )
     if request.record or request.replay:
