@@ -1,4 +1,4 @@
-"""Known credentials never enter the transcript: placeholders stand for them, and are filled in for file edits.
+"""Known credentials never enter the transcript: placeholders stand for them, filled in for file edits alone.
 
 Knows values and their usual disguises, not shapes: a file with key-like text that is no known credential
 stays byte-true.  Never filled in for commands, which could carry them away.
