@@ -97,7 +97,8 @@ class Box:
             self._boxes.close()
 
     def _made(self) -> Boxes:
-        from wisp.workspace.sandbox.runner import Boxes, Grant
+        from wisp.workspace.sandbox.plan import Grant
+        from wisp.workspace.sandbox.runner import Boxes
 
         with self._lock:
             if self._boxes is None:
