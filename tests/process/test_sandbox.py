@@ -148,6 +148,24 @@ def test_three_hundred_detached_children_die_with_the_agent(tmp_path: Path, opti
         assert not left
 
 
+@pytest.mark.parametrize("options", [["--sandbox", "off"], []], ids=["plain", "boxed"])
+def test_background_commands_end_with_the_run(tmp_path: Path, options: list[str]) -> None:
+    mark = f"92{os.getpid()}"
+    begin = {"command": f"echo up; setsid sleep {mark} & sleep {mark}", "background": True}
+    steps = [
+        {"text": "x", "calls": [{"name": "bash", "arguments": begin}]},
+        {"text": "x", "calls": [{"name": "process", "arguments": {"operation": "list"}}]},
+        {"text": "done"},
+    ]
+    with ServerThread(steps) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        done = program.run("-p", "x", "--permission-mode", "full", *options)
+        assert done.returncode == 0, done.stderr
+        assert server.requests[1].last_result == "up\n[p1 running]"
+        assert server.requests[2].last_result.startswith("p1 running: echo up")
+    assert not _running(mark)
+
+
 def test_the_keys_first_copy_is_gone_from_the_agents_environment_block(tmp_path: Path) -> None:
     """What a command without a sandbox could read of its parents, as root too."""
     key = f"unique-key-{os.getpid()}-{time.monotonic_ns()}"

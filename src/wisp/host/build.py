@@ -43,6 +43,7 @@ from wisp.session.lock import Locked
 from wisp.session.runner import CodingSession
 from wisp.session.storage import MemoryStorage, Storage, StorageFailed
 from wisp.tools.base import Tool
+from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
@@ -93,8 +94,11 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         from wisp.workspace.private import keep_private
 
         keep_private(env.keys() - child_env.keys())
+    backgrounds = Backgrounds()
     box = make_box(workspace, configured, env, clock)
-    tools = _offered([*_tools(workspace, child_env, configured, clock, box), *own.tools], settings)
+    tools = _offered(
+        [*_tools(workspace, child_env, configured, clock, box, backgrounds), *own.tools], settings
+    )
     gate = Gate(sandboxed_policy(configured, request, box, _rules(configured)), own.approver or pending)
     if own.storage is not None:
         storage, resumed, session_id = own.storage, False, clock.new_id()
@@ -106,6 +110,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     ]
 
     async def close() -> None:
+        backgrounds.close()
         box.close()
         workspace.close()
         if transport is not None:
@@ -232,7 +237,12 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choice: Choice) -> 
 
 
 def _tools(
-    workspace: Workspace, env: Mapping[str, str], configured: Configured, clock: Clock, box: Box
+    workspace: Workspace,
+    env: Mapping[str, str],
+    configured: Configured,
+    clock: Clock,
+    box: Box,
+    backgrounds: Backgrounds,
 ) -> Sequence[Tool]:
     from wisp.tools.builtin import default_tools
     from wisp.workspace.text import DEFAULT_FALLBACKS
@@ -246,6 +256,7 @@ def _tools(
         shell=configured.settings.shell,
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
         box=box,
+        backgrounds=backgrounds,
     )
 
 

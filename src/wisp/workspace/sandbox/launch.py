@@ -84,6 +84,7 @@ def launch(
     stop: StopToken,
     now: Callable[[], float],
     output: Callable[[bytes], object],
+    stdin: int = -1,
 ) -> Ending:
     """Run `argv` in the box `spec` under the system-call filter `program`.
 
@@ -116,6 +117,7 @@ def launch(
             guarded=False,
             fds=(filter_, args, info_write, channel.write, *data),
             boxed=Boxed(info_read, info_write),
+            stdin=stdin,
         )
         if ending.how == "exited" and not channel.begun:
             said = " ".join(words.decode("utf-8", "replace").split()) or f"exit code {ending.code}"

@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from wisp.workspace.errors import Refused
@@ -33,6 +34,7 @@ class Boxes:
         self._grant, self._now, self._wall = grant, now, wall
         self._watches = [(root.path, Watch(root.path)) for root in grant.roots]
         self._temporary = ""
+        self._lock = threading.Lock()
         self._filter = seccomp.build(os.uname().machine)
 
     def run(
@@ -43,6 +45,7 @@ class Boxes:
         timeout: float,
         stop: StopToken,
         output: Callable[[bytes], object],
+        stdin: int = -1,
     ) -> tuple[Ending, tuple[str, ...]]:
         """Run `argv` in the working directory; how it ended and which protected names are new since.
 
@@ -53,7 +56,7 @@ class Boxes:
         before = self._look()
         for left in range(TRIES - 1, -1, -1):
             try:
-                ending = self._once(argv, before, env, timeout, stop, output)
+                ending = self._once(argv, before, env, timeout, stop, output, stdin)
                 break
             except NotStarted:
                 if not left or stop.stopped:
@@ -68,6 +71,7 @@ class Boxes:
         timeout: float,
         stop: StopToken,
         output: Callable[[bytes], object],
+        stdin: int,
     ) -> Ending:
         with Standins() as standins:
             spec = plan(self._grant, found, env, standins, self._own_folder())
@@ -82,6 +86,7 @@ class Boxes:
                     stop=stop,
                     now=self._now,
                     output=output,
+                    stdin=stdin,
                 )
             finally:
                 for mount in spec.mounts:
@@ -96,6 +101,7 @@ class Boxes:
         timeout: float,
         stop: StopToken,
         output: Callable[[bytes], object],
+        stdin: int = -1,
     ) -> tuple[Ending, tuple[str, ...]]:
         """As `run`, under Landlock only."""
         self._check_roots()
@@ -121,6 +127,7 @@ class Boxes:
                 now=self._now,
                 output=output,
                 fds=(confine,),
+                stdin=stdin,
             )
         finally:
             os.close(confine)
@@ -133,17 +140,19 @@ class Boxes:
             self._temporary = ""
 
     def _own_folder(self) -> str:
-        if not self._temporary or not os.path.isdir(self._temporary):
-            self._temporary = os.path.realpath(tempfile.mkdtemp(prefix="wisp-box-"))
-            os.mkdir(os.path.join(self._temporary, ".cache"))
-        return self._temporary
+        with self._lock:
+            if not self._temporary or not os.path.isdir(self._temporary):
+                self._temporary = os.path.realpath(tempfile.mkdtemp(prefix="wisp-box-"))
+                os.mkdir(os.path.join(self._temporary, ".cache"))
+            return self._temporary
 
     def _look(self) -> list[str]:
         """Protected names as they are, ours that stand in aside."""
-        now = self._wall()
         found = []
-        for _, watch in self._watches:
-            found += [path for path in watch.look(now) if not _ours(path)]
+        with self._lock:
+            now = self._wall()
+            for _, watch in self._watches:
+                found += [path for path in watch.look(now) if not _ours(path)]
         return found
 
     def _check_roots(self) -> None:
