@@ -45,6 +45,7 @@ from wisp.session.ports import FileHistory
 from wisp.session.runner import CodingSession
 from wisp.session.storage import MemoryStorage, Storage, StorageFailed
 from wisp.tools.base import Tool
+from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
@@ -101,8 +102,11 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         from wisp.workspace.private import keep_private
 
         keep_private(env.keys() - child_env.keys())
+    backgrounds = Backgrounds()
     box = make_box(workspace, configured, env, clock)
-    tools = _offered([*_tools(workspace, child_env, configured, clock, box), *own.tools], settings)
+    tools = _offered(
+        [*_tools(workspace, child_env, configured, clock, box, backgrounds), *own.tools], settings
+    )
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     keys = {c.endpoint.name: c.endpoint.key.reveal() for c in choices if c.endpoint.key}
     gate = Gate(policy, own.approver or pending, Masker(known_secrets(env, keys)))
@@ -121,6 +125,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         files = snapshots_of(workspace, configured.paths.state)
 
     async def close() -> None:
+        backgrounds.close()
         box.close()
         workspace.close()
         if transport is not None:
@@ -286,7 +291,12 @@ def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Seq
 
 
 def _tools(
-    workspace: Workspace, env: Mapping[str, str], configured: Configured, clock: Clock, box: Box
+    workspace: Workspace,
+    env: Mapping[str, str],
+    configured: Configured,
+    clock: Clock,
+    box: Box,
+    backgrounds: Backgrounds,
 ) -> Sequence[Tool]:
     from wisp.tools.builtin import default_tools
     from wisp.workspace.text import DEFAULT_FALLBACKS
@@ -300,6 +310,7 @@ def _tools(
         shell=configured.settings.shell,
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
         box=box,
+        backgrounds=backgrounds,
     )
 
 

@@ -11,9 +11,11 @@ from wisp.tools.find import FindTool
 from wisp.tools.grep import GrepTool
 from wisp.tools.ledger import ReadLedger
 from wisp.tools.ls import LsTool
+from wisp.tools.process import ProcessTool
 from wisp.tools.read import ReadTool
 from wisp.tools.shell import ShellTool
 from wisp.tools.write import WriteTool
+from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box
 from wisp.workspace.root import Workspace
 from wisp.workspace.search import Searcher
@@ -32,8 +34,9 @@ def default_tools(
     code_page: str = "",
     search_engine: str = "auto",
     box: Box | None = None,
+    backgrounds: Backgrounds | None = None,
 ) -> tuple[Tool, ...]:
-    """`read write edit bash grep find ls` over one workspace.
+    """`read write edit bash process grep find ls` over one workspace.
 
     Args:
         environment: everything a command may see; its PATH is also where ripgrep is looked for.
@@ -43,8 +46,10 @@ def default_tools(
         code_page: tried for command output that is not UTF-8.
         search_engine: `auto`, `python`, or the path of an `rg`.
         box: where commands run; None runs them plainly.
+        backgrounds: what keeps running; whoever gives it closes it.
     """
     ledger = ledger or ReadLedger()
+    backgrounds = backgrounds or Backgrounds()
     path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
     searcher = Searcher(workspace, path, clock.monotonic, engine=search_engine)
     return (
@@ -59,7 +64,9 @@ def default_tools(
             shell=shell,
             code_page=code_page,
             box=box,
+            backgrounds=backgrounds,
         ),
+        ProcessTool(backgrounds),
         GrepTool(workspace, searcher),
         FindTool(workspace, searcher),
         LsTool(workspace),

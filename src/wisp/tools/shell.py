@@ -13,17 +13,22 @@ from wisp.messages.content import Text
 from wisp.messages.ids import Clock
 from wisp.messages.tool import Effect, Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext
+from wisp.tools.process import ended_line, report
 from wisp.tools.render import MAX_BYTES, MAX_LINES, plain_output, plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import failures
+from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box
 from wisp.workspace.process import Ending, quiet_environment, run
 from wisp.workspace.root import Workspace
 from wisp.workspace.spool import Spool
+from wisp.workspace.stop import StopToken
 from wisp.workspace.text import decode_output
 
 DEFAULT_SECONDS = 120.0
 MOST_SECONDS = 600.0
+FIRST_LOOK = 0.5
+"""Seconds after which a background command's first words are shown."""
 _PROGRESS_BYTES = 8192
 _PROGRESS_SECONDS = 0.05
 
@@ -33,6 +38,7 @@ class ShellArguments(msgspec.Struct, frozen=True):
 
     command: str
     timeout: Annotated[float, msgspec.Meta(description="Seconds, at most 600")] = DEFAULT_SECONDS
+    background: Annotated[bool, msgspec.Meta(description="Keep it running, for `process`")] = False
 
 
 class ShellTool:
@@ -43,6 +49,7 @@ class ShellTool:
         spool_folder: a private folder for whole outputs; None keeps none.
         code_page: tried where output is not UTF-8.
         box: where commands run; None runs them plainly.
+        backgrounds: takes what is to keep running.
     """
 
     parallel_safe = False
@@ -58,15 +65,17 @@ class ShellTool:
         shell: str = "/bin/bash",
         code_page: str = "",
         box: Box | None = None,
+        backgrounds: Backgrounds | None = None,
     ) -> None:
         self._workspace, self._clock, self._shell, self._box = workspace, clock, shell, box
         self._environment = quiet_environment(environment) | {"PWD": workspace.cwd}
         self._spool_folder, self._code_page = spool_folder, code_page
+        self._backgrounds = backgrounds or Backgrounds()
         self.spec = ToolSpec(
             "bash",
             "Run a bash command in the working directory, without input. "
             "The last 2000 lines or 50,000 bytes are shown, the whole output is kept in a file. "
-            "What it leaves running is stopped.",
+            "What it leaves running is stopped, unless background is set.",
             schema_of(ShellArguments),
         )
 
@@ -86,7 +95,7 @@ class ShellTool:
             arguments=msgspec.to_builtins(args),
             effects=(self._effect(args.command),),
             run=lambda context: self._run(args, context),
-            summary=f"$ {first}" + (" ..." if more else ""),
+            summary=f"$ {first}" + (" ..." if more else "") + (" &" if args.background else ""),
             preview=args.command,
         )
 
@@ -98,13 +107,26 @@ class ShellTool:
             return Effect("execute", command, boxed=True)
         return Effect("execute", command, unboxed=proof.reason)
 
+    def _spool(self) -> Spool:
+        name = f"bash-{self._clock.new_id()}.log"
+        return Spool(self._spool_folder, name, tail_bytes=MAX_BYTES, tail_lines=MAX_LINES)
+
+    def _keep(self, args: ShellArguments, context: RunContext) -> ToolOutcome:
+        """Start a command that goes on; what it said and whether it lived through its first moment."""
+
+        def start(stop: StopToken, output: Callable[[bytes], object], stdin: int) -> Ending:
+            return self._start(args.command, float("inf"), stop, output, stdin)[0]
+
+        with failures():
+            boxed = self._effect(args.command).boxed
+            made = self._backgrounds.start(args.command, self._spool(), start, boxed=boxed)
+            context.stop.wait(FIRST_LOOK)
+            return report(made, 0.0, context.stop)
+
     def _run(self, args: ShellArguments, context: RunContext) -> ToolOutcome:
-        spool = Spool(
-            self._spool_folder,
-            f"bash-{self._clock.new_id()}.log",
-            tail_bytes=MAX_BYTES,
-            tail_lines=MAX_LINES,
-        )
+        if args.background:
+            return self._keep(args, context)
+        spool = self._spool()
         live = _Progress(context.progress, self._clock.monotonic)
 
         def take(data: bytes) -> None:
@@ -113,29 +135,35 @@ class ShellTool:
 
         try:
             with failures():
-                ending, fresh = self._start(args, context, take)
+                ending, fresh = self._start(args.command, args.timeout, context.stop, take)
         finally:
             spool.close()
             live.close()
         return self._outcome(args, spool, ending, fresh)
 
     def _start(
-        self, args: ShellArguments, context: RunContext, take: Callable[[bytes], None]
+        self,
+        command: str,
+        timeout: float,
+        stop: StopToken,
+        output: Callable[[bytes], object],
+        stdin: int = -1,
     ) -> tuple[Ending, tuple[str, ...] | None]:
         """Run it; how it ended, and in a sandbox the protected names that are new."""
-        argv = [self._shell, "-c", args.command]
+        argv = [self._shell, "-c", command]
         if self._box is not None and self._box.prove().kind != "none":
             return self._box.run(
-                argv, env=self._environment, timeout=args.timeout, stop=context.stop, output=take
+                argv, env=self._environment, timeout=timeout, stop=stop, output=output, stdin=stdin
             )
         ending = run(
             argv,
             cwd=self._workspace.roots[0].fd,
             env=self._environment,
-            timeout=args.timeout,
-            stop=context.stop,
+            timeout=timeout,
+            stop=stop,
             now=self._clock.monotonic,
-            output=take,
+            output=output,
+            stdin=stdin,
         )
         return ending, None
 
@@ -165,6 +193,7 @@ class ShellTool:
         if fresh:
             names = ", ".join(clean(path) for path in fresh[:8])
             notes.append(f"[new protected names, which nothing loads without the user's trust: {names}]")
+        notes += [f"[{ended_line(one)}]" for one in self._backgrounds.ended()]
         details = {
             "exit_code": _exit_code(ending.code) if ending.how == "exited" else None,
             "bytes": spool.total,

@@ -78,6 +78,7 @@ class Box:
         timeout: float,
         stop: StopToken,
         output: Callable[[bytes], object],
+        stdin: int = -1,
     ) -> tuple[Ending, tuple[str, ...]]:
         """Run a command in the box, in the working directory.
 
@@ -89,7 +90,7 @@ class Box:
         """
         made = self._made()
         start = made.run if self.prove().kind == "bubblewrap" else made.run_confined
-        return start(argv, env=env, timeout=timeout, stop=stop, output=output)
+        return start(argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin)
 
     def close(self) -> None:
         """Remove what the boxes shared."""
@@ -97,7 +98,8 @@ class Box:
             self._boxes.close()
 
     def _made(self) -> Boxes:
-        from wisp.workspace.sandbox.runner import Boxes, Grant
+        from wisp.workspace.sandbox.plan import Grant
+        from wisp.workspace.sandbox.runner import Boxes
 
         with self._lock:
             if self._boxes is None:

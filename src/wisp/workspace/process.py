@@ -125,6 +125,7 @@ def run(
     guarded: bool = True,
     fds: Sequence[int] = (),
     boxed: Boxed | None = None,
+    stdin: int = -1,
 ) -> Ending:
     """Run a program to its end and return after everything it started has ended.
 
@@ -140,12 +141,14 @@ def run(
         fds: descriptors the program inherits, under the same numbers; with a guardian at most one, which
             holds the rules that confine the program (`sandbox/landlock.py`).
         boxed: the program is such a launcher; ending it ends the namespace first.
+        stdin: what it reads; nothing unless given.
 
     Raises:
         Refused: `spawn_failed` when it cannot be started.
     """
     guarded = guarded and bool(sys.executable) and os.path.isdir("/proc/self")
-    return _Run(now, stop, timeout, output, errors, tuple(fds), boxed).whole(argv, cwd, dict(env), guarded)
+    made = _Run(now, stop, timeout, output, errors, tuple(fds), boxed, stdin)
+    return made.whole(argv, cwd, dict(env), guarded)
 
 
 class _Run:
@@ -160,9 +163,10 @@ class _Run:
         errors: Callable[[bytes], object] | None,
         fds: tuple[int, ...],
         boxed: Boxed | None,
+        stdin: int,
     ) -> None:
         self._now, self._stop = now, stop
-        self._fds, self._boxed = fds, boxed
+        self._fds, self._boxed, self._stdin = fds, boxed, stdin
         self._deadline = now() + timeout
         self._sinks: dict[int, Callable[[bytes], object]] = {}
         self._output, self._errors = output, errors
@@ -204,7 +208,7 @@ class _Run:
         try:
             self._process = subprocess.Popen(
                 _guard(argv, keep) if keep else argv,
-                stdin=subprocess.DEVNULL,
+                stdin=self._stdin if self._stdin >= 0 else subprocess.DEVNULL,
                 stdout=out_write,
                 stderr=err_write if self._errors else out_write,
                 env=env,

@@ -11,10 +11,10 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-Kind = Literal["write", "private", "read", "empty", "hide"]
-"""`private`: a folder of ours stands there, writable.  `empty`: an unwritable empty folder.  `hide`: nothing
-to be seen, file or folder."""
-_STRENGTH: dict[Kind, int] = {"write": 0, "private": 0, "read": 1, "empty": 2, "hide": 3}
+Kind = Literal["write", "private", "read", "data", "empty", "hide"]
+"""`private`: a folder of ours stands there, writable.  `data`: an unwritable file of ours.  `empty`: an
+unwritable empty folder.  `hide`: nothing to be seen, file or folder."""
+_STRENGTH: dict[Kind, int] = {"write": 0, "private": 0, "read": 1, "data": 2, "empty": 3, "hide": 4}
 
 
 class Mount(NamedTuple):
@@ -23,7 +23,7 @@ class Mount(NamedTuple):
     path: str
     kind: Kind
     source: str = ""
-    """For `private`: what stands there."""
+    """For `private`: what stands there.  For `data`: the number of a descriptor with its content."""
 
 
 class Spec(NamedTuple):
@@ -84,6 +84,8 @@ def _words(mount: Mount, closed: list[str]) -> list[str]:
         return ["--bind", mount.source, path]
     if mount.kind == "read":
         return ["--ro-bind-try", path, path]
+    if mount.kind == "data":
+        return ["--ro-bind-data", mount.source, path]
     if mount.kind == "empty" or _is_folder(path):
         closed.append(path)
         return ["--perms", "0755", "--tmpfs", path]
