@@ -39,6 +39,9 @@ from wisp.session.recover import Recovery, plan
 from wisp.session.storage import Storage, StorageFailed
 
 
+_WORTH_A_RECORD = (RepairReported, CacheBroken, ProviderSwitched)
+
+
 class CodingSession:
     """One durable conversation.
 
@@ -115,7 +118,8 @@ class CodingSession:
             yield RepairReported(notes)
         async with aclosing(self.harness.prompt(message, limits=limits)) as events:
             async for event in events:
-                await self._note(event)
+                if isinstance(event, _WORTH_A_RECORD):
+                    await self._note(event)
                 if isinstance(event, AgentCompleted):
                     yield SessionSaved(self.where, len(self.state.messages))
                 yield event
