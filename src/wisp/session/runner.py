@@ -38,7 +38,6 @@ from wisp.session.records import (
 from wisp.session.recover import Recovery, plan
 from wisp.session.storage import Storage, StorageFailed
 
-
 _WORTH_A_RECORD = (RepairReported, CacheBroken, ProviderSwitched)
 
 
