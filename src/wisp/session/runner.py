@@ -50,6 +50,8 @@ from wisp.session.records import (
 from wisp.session.recover import Recovery, plan
 from wisp.session.storage import Storage, StorageFailed
 
+_WORTH_A_RECORD = (RepairReported, CacheBroken, ProviderSwitched)
+
 
 class CodingSession:
     """One durable conversation.
@@ -140,7 +142,8 @@ class CodingSession:
             yield RepairReported(notes)
         async with aclosing(self.harness.prompt(message, limits=limits)) as events:
             async for event in events:
-                await self._note(event)
+                if isinstance(event, _WORTH_A_RECORD):
+                    await self._note(event)
                 while self._said:
                     yield self._said.pop(0)
                 if isinstance(event, AgentCompleted):
