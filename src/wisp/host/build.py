@@ -17,10 +17,11 @@ from wisp.harness.gate import Gate
 from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
+from wisp.host.choosing import LetGo, find_choice, http_transport, nothing
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure
 from wisp.host.instructions import instruction_blocks
-from wisp.host.models import Choice, ConfigError, choose
+from wisp.host.models import Choice, ConfigError
 from wisp.host.paths import environment as process_environment
 from wisp.host.secrets import without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
@@ -35,7 +36,6 @@ from wisp.messages.message import Message
 from wisp.policy.decide import Policy
 from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
 from wisp.providers.base import ModelInfo, Provider
-from wisp.providers.http import HttpTransport
 from wisp.providers.registry import build_provider
 from wisp.providers.transport import Transport
 from wisp.session.catalog import NoSuchSession, latest, resolve, session_path
@@ -75,13 +75,23 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     settings = configured.settings
     dead_after = None if request.interactive else DEAD_AFTER
     transport: Transport | None = None
+    let_go: LetGo = nothing
+    provider: Provider
     try:
         if own.provider is not None:
             provider, model = own.provider, ModelInfo(settings.model or own.provider.name)
         else:
-            choice = choose(settings, env, _runner(env, clock), dead_after=dead_after)
+            run, offline = _runner(env, clock), bool(request.replay)
+            choice, let_go = await find_choice(
+                configured, env, clock, run, dead_after=dead_after, offline=offline
+            )
             transport = _transport(request, env, choice)
             provider, model = build_provider(choice.endpoint, clock, transport), choice.model
+            if choice.renewable:
+                from wisp.host.renewal import renewing
+
+                path = configured.paths.credentials_file
+                provider, let_go = renewing(choice, path, env, clock, transport, settings)
         workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
     except (ConfigError, Refused) as exc:
         raise OpenFailed(str(exc)) from None
@@ -101,6 +111,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
 
     async def close() -> None:
         workspace.close()
+        await let_go()
         if transport is not None:
             await transport.aclose()
 
@@ -210,8 +221,7 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choice: Choice) -> 
             return ReplayTransport(load_recording(request.replay), strict=True)
         except (OSError, ValueError) as exc:
             raise OpenFailed(f"--replay {request.replay}: {exc}", 2) from None
-    proxies = {name: value for name, value in env.items() if name.lower().endswith("_proxy")}
-    transport = HttpTransport(proxies=proxies)
+    transport = http_transport(env, choice.service)
     if not request.record:
         return transport
     from wisp.providers.replayed import RecordingTransport
