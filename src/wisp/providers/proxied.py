@@ -55,7 +55,7 @@ class Proxy:
             response = await self._client.send(request, stream=True)
         except httpx2.TimeoutException:
             raise ConnectError(f"no answer through the proxy within {timeouts.first_byte:g} s") from None
-        except httpx2.HTTPError as exc:
+        except (httpx2.HTTPError, OSError) as exc:  # a TLS alert in the middle of a write comes as it is
             raise _error(url, exc) from None
         return _Proxied(response, timeouts)
 
@@ -91,7 +91,7 @@ class _Proxied(Body):
             self._closing = asyncio.ensure_future(self._response.aclose())
 
 
-def _error(url: Url, exc: httpx2.HTTPError) -> ConnectError:
+def _error(url: Url, exc: Exception) -> ConnectError:
     said = str(exc)
     if "CERTIFICATE_VERIFY_FAILED" in said:
         reason = said.partition("certificate verify failed: ")[2].partition(" (")[0] or "not verified"
@@ -99,6 +99,9 @@ def _error(url: Url, exc: httpx2.HTTPError) -> ConnectError:
         error.retryable = False
     elif isinstance(exc, httpx2.ProxyError) and said[:3] in ("401", "403", "407"):
         error = ConnectError(f"the proxy refuses to connect us to {url.authority}: {said[:60]}")
+        error.retryable = False
+    elif "CERTIFICATE_REQUIRED" in said:
+        error = ConnectError(f"{url.authority} wants a client certificate; set client_cert and client_key")
         error.retryable = False
     else:
         error = ConnectError(f"the proxy did not connect us to {url.authority}: {type(exc).__name__}")
