@@ -25,7 +25,9 @@ def _uses(*dotted: str) -> Callable[[ast.Module], list[int]]:
 
 
 def _imports(*tops: str) -> Callable[[ast.Module], list[int]]:
-    return lambda tree: [line for name, line in imports(tree) if name.split(".")[0] in tops]
+    return lambda tree: [
+        line for name, line in imports(tree) if name.split(".")[0] in tops and name != "urllib.parse"
+    ]
 
 
 def _named(*functions: str) -> Callable[[ast.Module], list[int]]:

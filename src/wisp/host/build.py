@@ -18,10 +18,11 @@ from wisp.harness.masking import Masker
 from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
+from wisp.host.choosing import LetGo, find_choice, http_transport, nothing
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
-from wisp.host.models import Choice, ConfigError, choose, choose_fallbacks
+from wisp.host.models import Choice, ConfigError, choose_fallbacks
 from wisp.host.paths import environment as process_environment
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import known_secrets, without_secrets
@@ -36,7 +37,6 @@ from wisp.messages.ids import Clock, SystemClock
 from wisp.messages.message import Message
 from wisp.messages.usage import Price
 from wisp.providers.base import ModelInfo, Provider
-from wisp.providers.http import HttpTransport
 from wisp.providers.registry import build_provider
 from wisp.providers.transport import Transport
 from wisp.session.catalog import NoSuchSession, latest, resolve, session_path
@@ -81,17 +81,26 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     transport: Transport | None = None
     choices: list[Choice] = []
     notes: list[str] = []
+    let_go: LetGo = nothing
+    provider: Provider
     try:
         if own.provider is not None:
             provider, model = own.provider, ModelInfo(settings.model or own.provider.name)
         else:
-            choice = choose(
-                settings, env, _runner(env, clock), dead_after=dead_after, need_key=not request.replay
+            run, offline = _runner(env, clock), bool(request.replay)
+            choice, let_go = await find_choice(
+                configured, env, clock, run, dead_after=dead_after, offline=offline
             )
-            others, notes = choose_fallbacks(settings, env, _runner(env, clock), dead_after=dead_after)
+            others, notes = choose_fallbacks(settings, env, run, dead_after=dead_after)
             choices = [choice, *others]
             transport = _transport(request, env, choices)
-            provider, model = _provider(choices, clock, transport), choice.model
+            provider, model = build_provider(choice.endpoint, clock, transport), choice.model
+            if choice.renewable:
+                from wisp.host.renewal import renewing
+
+                path = configured.paths.credentials_file
+                provider, let_go = renewing(choice, path, env, clock, transport, settings)
+            provider = _with_fallbacks(provider, others, clock, transport)
         workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
     except (ConfigError, Refused) as exc:
         raise OpenFailed(str(exc)) from None
@@ -128,6 +137,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         backgrounds.close()
         box.close()
         workspace.close()
+        await let_go()
         if transport is not None:
             await transport.aclose()
 
@@ -240,12 +250,12 @@ def assemble_host(
 # -- parts ------------------------------------------------------------------------------------------------
 
 
-def _provider(choices: Sequence[Choice], clock: Clock, transport: Transport) -> Provider:
-    """The first choice, with the others to stand in for it."""
-    first, *others = choices
-    provider: Provider = build_provider(first.endpoint, clock, transport)
+def _with_fallbacks(
+    first: Provider, others: Sequence[Choice], clock: Clock, transport: Transport
+) -> Provider:
+    """`first`, with the others to stand in for it."""
     if not others:
-        return provider
+        return first
     from wisp.providers.fallback import Alternative, FallbackProvider
 
     def alternative(choice: Choice) -> Alternative:
@@ -255,7 +265,7 @@ def _provider(choices: Sequence[Choice], clock: Clock, transport: Transport) -> 
             lambda: build_provider(choice.endpoint, clock, transport),
         )
 
-    return FallbackProvider(provider, [alternative(choice) for choice in others])
+    return FallbackProvider(first, [alternative(choice) for choice in others])
 
 
 def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[Choice]) -> Transport:
@@ -268,8 +278,7 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[C
             return ReplayTransport(recording.exchanges, strict=True, recorded=recording.variables)
         except (OSError, ValueError) as exc:
             raise OpenFailed(f"--replay {request.replay}: {exc}", 2) from None
-    proxies = {name: value for name, value in env.items() if name.lower().endswith("_proxy")}
-    transport = HttpTransport(proxies=proxies)
+    transport = http_transport(env, choices[0].service)
     if not request.record:
         return transport
     from wisp.providers.replayed import RecordingTransport

@@ -45,6 +45,20 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compat: dict[str, Any] = {}
 
 
+class OAuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One `[providers.NAME.oauth]` table: how `wisp login NAME` gets an access token."""
+
+    client_id: str = ""
+    authorization_url: str = ""
+    token_url: str = ""
+    device_url: str = ""
+    issuer: str = ""
+    """Where the addresses above are published (RFC 8414), for those that are not given."""
+    scopes: tuple[str, ...] = ()
+    redirect_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
+    """The port of the callback on 127.0.0.1, where the service knows only one; 0 takes any."""
+
+
 class ProviderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One `[providers.NAME]` table."""
 
@@ -56,6 +70,12 @@ class ProviderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: bool = False
     """Whether the service may store what is said, so that it need not be sent again (Responses only)."""
     compat: dict[str, Any] = {}
+    oauth: OAuthSettings | None = None
+    ca_bundle: str = ""
+    """A file of certificate authorities to trust for this provider, instead of the system's."""
+    client_cert: str = ""
+    """A certificate to show, and `client_key` its key where the file does not hold both."""
+    client_key: str = ""
     models: dict[str, ModelSettings] = {}
 
 

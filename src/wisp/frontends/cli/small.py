@@ -22,7 +22,7 @@ class Library(Protocol):
 
     def sessions(self) -> list[SessionInfo]: ...
     def session(self, prefix: str) -> SessionContent: ...
-    def models(self) -> list[dict[str, Any]]: ...
+    def models(self, words: str = "", *, all_: bool = False) -> list[dict[str, Any]]: ...
     def trust(self, verb: str, folder: str) -> str: ...
     def judge(self, command: str) -> tuple[str, str]: ...
     def rules(self) -> list[tuple[str, str]]: ...
@@ -119,16 +119,31 @@ def _as_json(message: Any) -> Any:
 
 
 def _models(invocation: Invocation, library: Library) -> int:
-    rows = library.models()
+    words = " ".join(invocation.words)
+    rows = library.models(words, all_=invocation.all)
     for row in rows:
         if invocation.json:
             write_json(row)
         else:
             window = f"{row['context_window']:,} tokens" if row["context_window"] else "window unknown"
-            print(safe(f"{row['provider']}/{row['model']}  {window}  {row['status']}"))
-    if not rows and not invocation.json:
-        print("no models are configured; set a key, or name a server with --base-url URL --model ID")
+            print(
+                safe(f"{row['provider']}/{row['model']}  {window}  {_price(row['price'])}  {row['status']}")
+            )
+    if rows or invocation.json:
+        return OK
+    print(
+        f"no model has {words!r} in its name"
+        if words
+        else "no models are configured; set a key, run 'wisp login', start a local server, or name one with "
+        "--base-url URL --model ID; 'wisp models --all' lists what is known"
+    )
     return OK
+
+
+def _price(price: dict[str, Any]) -> str:
+    if price.get("input") is None or price.get("output") is None:
+        return "price unknown"
+    return f"${price['input']:g} in, ${price['output']:g} out"
 
 
 def _trust(invocation: Invocation, library: Library) -> int:
