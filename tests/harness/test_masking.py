@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from pathlib import Path
 from urllib.parse import quote
 
@@ -84,10 +85,11 @@ async def test_a_masked_file_can_be_read_and_edited_and_stays_byte_true(tmp_path
     ) as agent:
         async for event in agent.run(f"my key is {KEY}, change the mode"):
             told.append(repr(event))
-        kept = "".join(p.read_text() for p in Path(tmp_path.parent).rglob("*.jsonl"))
+        kept = "".join(p.read_text() for p in Path(os.environ["WISP_HOME"]).rglob("*.jsonl"))
 
     assert path.read_text() == f"key = {KEY}\nmode = new\n"
     sent = repr(provider.requests)
+    assert "[secret:SOME_API_KEY]" in kept
     for where in (sent, "".join(told), kept):
         assert KEY not in where
     assert "[secret:SOME_API_KEY]" in sent

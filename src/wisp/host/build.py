@@ -67,6 +67,45 @@ class Overrides(msgspec.Struct, frozen=True):
     """Where the conversation is kept, instead of a session file."""
 
 
+class ModelService(msgspec.Struct, frozen=True):
+    """Whom this run asks, and what has to be let go afterwards."""
+
+    provider: Provider
+    model: ModelInfo
+    choices: tuple[Choice, ...] = ()
+    notes: tuple[str, ...] = ()
+    transport: Transport | None = None
+    let_go: LetGo = nothing
+
+    async def close(self) -> None:
+        """Close connections and whatever was started for them."""
+        await self.let_go()
+        if self.transport is not None:
+            await self.transport.aclose()
+
+
+async def _service(
+    request: OpenRequest, own: Overrides, configured: Configured, env: Mapping[str, str], clock: Clock
+) -> ModelService:
+    """The provider that the program brought, or the configured one with its fallbacks."""
+    settings = configured.settings
+    if own.provider is not None:
+        return ModelService(own.provider, ModelInfo(settings.model or own.provider.name))
+    dead_after = None if request.interactive else DEAD_AFTER
+    run, offline = _runner(env, clock), bool(request.replay)
+    choice, let_go = await find_choice(configured, env, clock, run, dead_after=dead_after, offline=offline)
+    others, notes = choose_fallbacks(settings, env, run, dead_after=dead_after)
+    transport = _transport(request, env, [choice, *others])
+    provider: Provider = build_provider(choice.endpoint, clock, transport)
+    if choice.renewable:
+        from wisp.host.renewal import renewing
+
+        path = configured.paths.credentials_file
+        provider, let_go = renewing(choice, path, env, clock, transport, settings)
+    provider = _with_fallbacks(provider, others, clock, transport)
+    return ModelService(provider, choice.model, (choice, *others), tuple(notes), transport, let_go)
+
+
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
     """Build the host that `request` describes.
 
@@ -77,30 +116,8 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
     settings = configured.settings
-    dead_after = None if request.interactive else DEAD_AFTER
-    transport: Transport | None = None
-    choices: list[Choice] = []
-    notes: list[str] = []
-    let_go: LetGo = nothing
-    provider: Provider
     try:
-        if own.provider is not None:
-            provider, model = own.provider, ModelInfo(settings.model or own.provider.name)
-        else:
-            run, offline = _runner(env, clock), bool(request.replay)
-            choice, let_go = await find_choice(
-                configured, env, clock, run, dead_after=dead_after, offline=offline
-            )
-            others, notes = choose_fallbacks(settings, env, run, dead_after=dead_after)
-            choices = [choice, *others]
-            transport = _transport(request, env, choices)
-            provider, model = build_provider(choice.endpoint, clock, transport), choice.model
-            if choice.renewable:
-                from wisp.host.renewal import renewing
-
-                path = configured.paths.credentials_file
-                provider, let_go = renewing(choice, path, env, clock, transport, settings)
-            provider = _with_fallbacks(provider, others, clock, transport)
+        service = await _service(request, own, configured, env, clock)
         workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
     except (ConfigError, Refused) as exc:
         raise OpenFailed(str(exc)) from None
@@ -117,7 +134,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         [*_tools(workspace, child_env, configured, clock, box, backgrounds), *own.tools], settings
     )
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
-    keys = {c.endpoint.name: c.endpoint.key.reveal() for c in choices if c.endpoint.key}
+    keys = {c.endpoint.name: c.endpoint.key.reveal() for c in service.choices if c.endpoint.key}
     gate = Gate(policy, own.approver or pending, Masker(known_secrets(env, keys)))
     blocks = [
         *instruction_blocks(configured, workspace, clock),
@@ -137,13 +154,11 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         backgrounds.close()
         box.close()
         workspace.close()
-        await let_go()
-        if transport is not None:
-            await transport.aclose()
+        await service.close()
 
     host = assemble_host(
-        provider=provider,
-        model=model,
+        provider=service.provider,
+        model=service.model,
         tools=tools,
         gate=gate,
         approvals=pending,
@@ -156,12 +171,12 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         clock=clock,
         files=files,
         sandbox=box_state(box),
-        notes=(*map(str, configured.resolved.problems), *notes),
-        prices={(other.endpoint.name, other.model.id): other.model.price for other in choices[1:]},
+        notes=(*map(str, configured.resolved.problems), *service.notes),
+        prices={(other.endpoint.name, other.model.id): other.model.price for other in service.choices[1:]},
         on_close=close,
     )
     if request.record or request.replay:
-        _tell_variables(transport, host.snapshot(), blocks)
+        _tell_variables(service.transport, host.snapshot(), blocks)
     return host
 
 
