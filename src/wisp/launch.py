@@ -83,9 +83,14 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.host.demo import open_demo
 
         return run_demo(open_demo, deny_edits=invocation.deny_edits)
-    from wisp.frontends.cli.small import run_small
     from wisp.host.client import OpenRequest
     from wisp.host.small import HostLibrary
+
+    if command in ("login", "logout", "auth"):
+        from wisp.frontends.cli.login import run_login
+
+        return run_login(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
+    from wisp.frontends.cli.small import run_small
 
     return run_small(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
 

@@ -12,7 +12,7 @@ from wisp.messages.message import user
 from wisp.session.codec import MAX_LINE, encode
 from wisp.session.journal import FileJournal, create_private_folder, read_only
 from wisp.session.records import AuditRecord, MessageRecord, Record
-from wisp.session.storage import Loaded
+from wisp.session.storage import Loaded, StorageFailed
 
 
 def record(seq: int, text: str = "") -> Record:
@@ -201,6 +201,17 @@ def test_a_line_beyond_the_limit_is_skipped_in_bounded_memory(path: Path) -> Non
     assert list(loaded.records) == THREE
     assert "longer than" in loaded.damage[0].message
     assert peak < 4 * MAX_LINE
+
+
+@pytest.mark.slow
+def test_a_record_that_could_not_be_read_again_is_refused_not_acknowledged(path: Path) -> None:
+    journal = FileJournal(str(path))
+    journal.load()
+    with pytest.raises(StorageFailed, match="too large"):
+        journal.append([record(1), record(2, "x" * MAX_LINE)], sync=True)
+    journal.append([record(1)], sync=True)
+    journal.close()
+    assert list(load(path).records) == THREE[:1]
 
 
 @pytest.mark.parametrize("umask", [0, 0o022, 0o077])

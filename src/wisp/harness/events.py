@@ -1,7 +1,8 @@
 """What the harness adds to a run's events: approvals and queues.
 
 Between a call's `ToolExecutionStarted` and its `ToolExecutionEnded` there may be one
-`ToolApprovalRequested`, always followed by its `ToolApprovalResolved`.
+`ToolApprovalRequested`, always followed by its `ToolApprovalResolved`.  Every `QueueMessageInjected` is
+followed by a `QueueUpdated`.  `RepairReported` comes before `AgentStarted`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ nothing outlives the process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -21,13 +21,13 @@ from wisp.harness.toolbox import Toolbox
 from wisp.harness.transcript import Transcript
 from wisp.loop.events import AgentCompleted, Event, QueueMessageInjected, RepairReported
 from wisp.loop.limits import Limits
-from wisp.loop.ports import CallIntent, RequestIntent
+from wisp.loop.ports import CallIntent, Fitted, Fitter, NoFitter, RequestIntent
 from wisp.loop.runner import RunSpec, run_agent_loop
 from wisp.loop.settle import uncancelled
 from wisp.messages.content import clean_blocks
 from wisp.messages.ids import Clock
 from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
-from wisp.providers.base import ModelInfo, Provider
+from wisp.providers.base import ModelInfo, ModelRequest, Provider
 
 
 class Busy(RuntimeError):
@@ -64,7 +64,9 @@ class AgentHarness:
         effort: str = "",
         session_id: str = "",
         output_schema: dict[str, Any] | None = None,
+        fitter: Fitter | None = None,
     ) -> None:
+        self._fitter = fitter or NoFitter()
         self.provider = provider
         self.model = model
         self.toolbox = toolbox
@@ -169,6 +171,7 @@ class AgentHarness:
                 guard=_Keeper(self._transcript, self._recorder),
                 mailbox=self.queues,
                 cancel=switch,
+                fitter=_Refitter(self._transcript, self._fitter),
             )
             async with aclosing(loop) as events:
                 async for event in events:
@@ -221,6 +224,7 @@ class AgentHarness:
     async def _accept(self, message: UserMessage, channel: Channel[Event]) -> None:
         """Make the history lawful, then take the prompt; durable when this returns."""
         message = UserMessage(clean_blocks(message.content), message.id or self._clock.new_id())
+        message = self.toolbox.masker.message(message)
         repaired = None
         if self._base or self._transcript.open_calls:
             repaired = repair(self.messages, self._clock.new_id)
@@ -258,6 +262,20 @@ class _Keeper:
         if self._recorder is not None:
             await self._recorder.settled(outcome)
         self._transcript.append(outcome)
+
+
+class _Refitter:
+    """The loop's fitter: what it shortens is the conversation from then on."""
+
+    def __init__(self, transcript: Transcript, inner: Fitter) -> None:
+        self._transcript = transcript
+        self._inner = inner
+
+    async def fit(self, request: ModelRequest, *, overflow: bool) -> AsyncIterator[Event | Fitted]:
+        async for item in self._inner.fit(request, overflow=overflow):
+            if isinstance(item, Fitted):
+                self._transcript.rebase(item.messages)
+            yield item
 
 
 def _broken(exc: BaseException) -> AgentCompleted:

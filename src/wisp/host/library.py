@@ -53,7 +53,7 @@ def show_session(base: str, prefix: str) -> SessionContent:
 
 
 class TrustBook:
-    """Decisions about folders, kept in one private file; a broken file trusts nothing."""
+    """Decisions about folders, kept in one private file; a broken file trusts nothing and is kept aside."""
 
     def __init__(self, path: str, clock: Clock) -> None:
         self._path = path
@@ -93,7 +93,20 @@ class TrustBook:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
             file.write(msgspec.json.format(msgspec.json.encode(records), indent=1))
+        if not self._readable():
+            os.replace(self._path, f"{self._path}.broken")
         os.replace(new, self._path)
+
+    def _readable(self) -> bool:
+        """Whether nothing would be lost by writing over the file."""
+        try:
+            with open(self._path, "rb") as file:
+                msgspec.json.decode(file.read(), type=list[TrustRecord])
+        except FileNotFoundError:
+            return True
+        except msgspec.MsgspecError:
+            return False
+        return True
 
 
 def identify(folder: str) -> Identity | None:

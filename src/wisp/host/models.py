@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import msgspec
 
-from wisp.host.secrets import MissingKey, find_key
-from wisp.host.settings import ModelSettings, ProviderSettings, Settings
+from wisp.host.secrets import Logins, MissingKey, NoLogins, find_key
+from wisp.host.settings import ModelSettings, OAuthSettings, ProviderSettings, Settings
 from wisp.messages.usage import Price
 from wisp.providers.base import Api, ModelInfo
 from wisp.providers.endpoint import Endpoint, Secret
@@ -25,6 +25,10 @@ DEFAULT_MODELS = {"anthropic": "claude-sonnet-5", "openai": "gpt-5.6"}
 
 class ConfigError(Exception):
     """The configuration cannot be used; the message says what to change (exit code 3)."""
+
+
+class NothingConfigured(ConfigError):
+    """No model, no key, no login, and no local server was found."""
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -42,6 +46,10 @@ class Service(msgspec.Struct, frozen=True):
     models: dict[str, ModelSettings] = {}
     configured: bool = False
     """Named in the settings file."""
+    oauth: OAuthSettings | None = None
+    ca_bundle: str = ""
+    client_cert: str = ""
+    client_key: str = ""
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -49,6 +57,9 @@ class Choice(msgspec.Struct, frozen=True):
 
     endpoint: Endpoint
     model: ModelInfo
+    service: Service
+    renewable: bool = False
+    """The key is an access token of a login, which runs out and can be renewed."""
 
 
 def services(settings: Settings, env: Mapping[str, str]) -> dict[str, Service]:
@@ -86,6 +97,10 @@ def _from_settings(name: str, table: ProviderSettings, base: Service | None) -> 
         table.compat,
         table.models,
         configured=True,
+        oauth=table.oauth,
+        ca_bundle=table.ca_bundle,
+        client_cert=table.client_cert,
+        client_key=table.client_key,
     )
 
 
@@ -95,6 +110,7 @@ def choose(
     run_command: Callable[[Sequence[str]], str],
     *,
     dead_after: float | None,
+    logins: Logins | None = None,
     found_locally: Callable[[], tuple[str, str] | None] = lambda: None,
     need_key: bool = True,
 ) -> Choice:
@@ -105,6 +121,7 @@ def choose(
         env: the environment, for keys and moved addresses.
         run_command: runs an `api_key_command` and returns what it prints.
         dead_after: seconds after which an endpoint that never answered is given up; None for never.
+        logins: what `wisp login` stored; asked only where environment and command give nothing.
         need_key: whether a service that wants a key must have one; not where nothing is sent.
         found_locally: looks for a local server; `(provider, model)` or None.
 
@@ -112,28 +129,65 @@ def choose(
         ConfigError: nothing fits; says what is configured, or how to begin.
     """
     known = services(settings, env)
-    name, model = _names(settings, known, env, found_locally)
-    service = known[name]
-    if not service.base_url:
-        raise ConfigError(f"the provider {name!r} has no base_url; set it in [providers.{name}]")
+    logins = logins or NoLogins()
     try:
+        name, model = _names(settings, known, _Keys(env, logins), found_locally)
+        service = known[name]
+        if not service.base_url:
+            raise ConfigError(f"the provider {name!r} has no base_url; set it in [providers.{name}]")
         key = find_key(env, service.key_variables, service.key_command, run_command)
+        login = None if key or name == "custom" else logins.find(name)
     except MissingKey as exc:
         raise ConfigError(str(exc)) from None
-    if need_key and not key and service.key_variables and not service.local:
-        wanted = " or ".join(service.key_variables)
-        raise ConfigError(f"{name} needs a key: set {wanted}, or choose another --model")
-    endpoint = Endpoint(
-        name,
+    token = login is not None and login.kind == "oauth"
+    key = key or (login.secret if login else "")
+    if need_key and not key and not service.local and (service.key_variables or service.oauth):
+        raise ConfigError(_no_key(service))
+    endpoint = endpoint_of(service, key, token=token, settings=settings, dead_after=dead_after)
+    return Choice(endpoint, model_info(service, model), service, token)
+
+
+def endpoint_of(
+    service: Service, key: str, *, token: bool, settings: Settings, dead_after: float | None
+) -> Endpoint:
+    """Where requests go; an access token is sent as such whatever header the dialect uses for keys."""
+    headers = dict(service.headers)
+    if token and not service.api.startswith("openai"):
+        headers |= {"authorization": f"Bearer {key}", "x-api-key": "", "x-goog-api-key": ""}
+    return Endpoint(
+        service.name,
         service.api,
         service.base_url,
         Secret(key),
-        tuple(service.headers.items()),
+        tuple(headers.items()),
         store=service.store,
         max_retries=settings.max_retries,
         dead_after=dead_after,
     )
-    return Choice(endpoint, model_info(service, model))
+
+
+def _no_key(service: Service) -> str:
+    name = service.name
+    if service.oauth is not None:
+        return f"{name} needs a login: run 'wisp login {name}'"
+    wanted = " or ".join(service.key_variables)
+    return f"{name} needs a key: set {wanted}, run 'wisp login {name}', or choose another --model"
+
+
+class _Keys:
+    """Whose key is there, without looking at any of them."""
+
+    def __init__(self, env: Mapping[str, str], logins: Logins) -> None:
+        self._env, self._logins = env, logins
+
+    def in_environment(self, service: Service) -> bool:
+        return any(self._env.get(variable) for variable in service.key_variables)
+
+    def stored(self, service: Service) -> bool:
+        return service.name in self._logins.names()
+
+    def have(self, service: Service) -> bool:
+        return self.in_environment(service) or self.stored(service)
 
 
 def choose_fallbacks(
@@ -185,69 +239,70 @@ def model_info(service: Service, model: str) -> ModelInfo:
 def _names(
     settings: Settings,
     known: Mapping[str, Service],
-    env: Mapping[str, str],
+    keys: _Keys,
     found_locally: Callable[[], tuple[str, str] | None],
 ) -> tuple[str, str]:
     """The names of provider and model."""
     provider, model = settings.provider, settings.model
     if provider:
         if provider not in known:
-            raise ConfigError(f"there is no provider {provider!r}; {_configured(known, env)}")
+            raise ConfigError(f"there is no provider {provider!r}; {_configured(known, keys)}")
         model = model.removeprefix(provider + "/")
-        return provider, model or _default_model(known[provider], env)
+        return provider, model or _default_model(known[provider])
     if "/" in model and "custom" not in known:
         provider, _, rest = model.partition("/")
         if provider in known:
             return provider, rest
         raise ConfigError(
-            f"there is no provider {provider!r} for the model {model!r}; {_configured(known, env)}"
+            f"there is no provider {provider!r} for the model {model!r}; {_configured(known, keys)}"
         )
     if "custom" in known:
         return "custom", model or "default"
-    return _by_model(model, known, env) if model else _anything(known, env, found_locally)
+    return _by_model(model, known, keys) if model else _anything(known, keys, found_locally)
 
 
-def _by_model(model: str, known: Mapping[str, Service], env: Mapping[str, str]) -> tuple[str, str]:
+def _by_model(model: str, known: Mapping[str, Service], keys: _Keys) -> tuple[str, str]:
     listed = [service.name for service in known.values() if model in service.models]
     if len(listed) == 1:
         return listed[0], model
     from wisp.providers.catalog import find
 
     vendors = [name for name in known if name in VENDORS and find(name, model)]
-    with_key = [name for name in vendors if any(env.get(v) for v in known[name].key_variables)]
+    with_key = [name for name in vendors if keys.have(known[name])]
     if with_key or vendors:
         return (with_key or vendors)[0], model
     own = [service.name for service in known.values() if service.configured]
     if len(own) == 1:
         return own[0], model
     raise ConfigError(
-        f"no provider is known for the model {model!r}; write PROVIDER/{model}; {_configured(known, env)}"
+        f"no provider is known for the model {model!r}; write PROVIDER/{model}; {_configured(known, keys)}"
     )
 
 
 def _anything(
     known: Mapping[str, Service],
-    env: Mapping[str, str],
+    keys: _Keys,
     found_locally: Callable[[], tuple[str, str] | None],
 ) -> tuple[str, str]:
     """No model was named: a configured provider, a key in the environment, or a server on this machine."""
     for service in known.values():
         if service.configured and service.models:
             return service.name, next(iter(service.models))
-    for service in known.values():
-        if not service.local and any(env.get(variable) for variable in service.key_variables):
-            return service.name, _default_model(service, env)
+    for there in (keys.in_environment, keys.stored):
+        for service in known.values():
+            if not service.local and there(service):
+                return service.name, _default_model(service)
     local = found_locally()
     if local is not None:
         return local
-    raise ConfigError(
+    raise NothingConfigured(
         "no model is configured. Three ways to go on: set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY or "
-        "OPENROUTER_API_KEY); start a local server (Ollama, llama.cpp, LM Studio or vLLM); or name one with "
-        "--base-url URL --model ID. 'wisp demo' needs none of them."
+        "OPENROUTER_API_KEY) or run 'wisp login'; start a local server (Ollama, llama.cpp, LM Studio or "
+        "vLLM); or name one with --base-url URL --model ID. 'wisp demo' needs none of them."
     )
 
 
-def _default_model(service: Service, env: Mapping[str, str]) -> str:
+def _default_model(service: Service) -> str:
     if service.models:
         return next(iter(service.models))
     model = DEFAULT_MODELS.get(service.name)
@@ -256,13 +311,13 @@ def _default_model(service: Service, env: Mapping[str, str]) -> str:
     return model
 
 
-def _configured(known: Mapping[str, Service], env: Mapping[str, str]) -> str:
+def _configured(known: Mapping[str, Service], keys: _Keys) -> str:
     """A list of what could have been named."""
     names = []
     for service in known.values():
         if service.models:
             names += [f"{service.name}/{model}" for model in service.models]
-        elif service.configured or any(env.get(variable) for variable in service.key_variables):
+        elif service.configured or keys.have(service):
             names.append(service.name)
     shown = ", ".join(sorted(names)) if names else "nothing yet"
     return f"configured: {shown}; built in: {', '.join(sorted(VENDORS))}"

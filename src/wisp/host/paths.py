@@ -38,6 +38,11 @@ class Paths(msgspec.Struct, frozen=True):
         return os.path.join(self.state, "trust.json")
 
     @property
+    def credentials_file(self) -> str:
+        """Keys and tokens that `wisp login` stored."""
+        return os.path.join(self.state, "credentials.json")
+
+    @property
     def output(self) -> str:
         """Whole outputs of commands."""
         return os.path.join(self.state, "output")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -21,19 +21,42 @@ OutputFormat = Literal["text", "json", "stream-json"]
 SandboxMode = Literal["auto", "required", "off"]
 
 
+Count = Annotated[int, msgspec.Meta(gt=0)]
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+"""Bounded, so that neither `nan` nor `inf` passes: a limit that compares with nothing is no limit."""
+
+
+MOST_BYTES = 1 << 20
+"""Longest settings file; half a file would be half its deny rules."""
+
+
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One `[providers.NAME.models.ID]` table."""
 
-    context_window: int | None = None
-    max_output: int | None = None
-    input_price: float | None = None
-    output_price: float | None = None
-    cache_read_price: float | None = None
-    cache_write_price: float | None = None
+    context_window: Count | None = None
+    max_output: Count | None = None
+    input_price: Amount | None = None
+    output_price: Amount | None = None
+    cache_read_price: Amount | None = None
+    cache_write_price: Amount | None = None
     images: bool | None = None
     reasoning: bool | None = None
     efforts: tuple[str, ...] = ()
     compat: dict[str, Any] = {}
+
+
+class OAuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One `[providers.NAME.oauth]` table: how `wisp login NAME` gets an access token."""
+
+    client_id: str = ""
+    authorization_url: str = ""
+    token_url: str = ""
+    device_url: str = ""
+    issuer: str = ""
+    """Where the addresses above are published (RFC 8414), for those that are not given."""
+    scopes: tuple[str, ...] = ()
+    redirect_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
+    """The port of the callback on 127.0.0.1, where the service knows only one; 0 takes any."""
 
 
 class ProviderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,6 +70,12 @@ class ProviderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: bool = False
     """Whether the service may store what is said, so that it need not be sent again (Responses only)."""
     compat: dict[str, Any] = {}
+    oauth: OAuthSettings | None = None
+    ca_bundle: str = ""
+    """A file of certificate authorities to trust for this provider, instead of the system's."""
+    client_cert: str = ""
+    """A certificate to show, and `client_key` its key where the file does not hold both."""
+    client_key: str = ""
     models: dict[str, ModelSettings] = {}
 
 
@@ -69,12 +98,14 @@ class Settings(msgspec.Struct, frozen=True):
     output_format: OutputFormat = "text"
     permission_mode: Mode = "ask"
     sandbox: SandboxMode = "auto"
+    network: str = "none"
+    """What commands in the sandbox may reach: `none`, `on`, or hosts separated by commas."""
     tools: tuple[str, ...] | None = None
-    max_turns: int | None = None
-    max_cost: float | None = None
-    max_tokens: int | None = None
-    max_time: float | None = None
-    max_retries: int = 3
+    max_turns: Count | None = None
+    max_cost: Amount | None = None
+    max_tokens: Count | None = None
+    max_time: Amount | None = None
+    max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] = 3
     session_dir: str = ""
     add_dir: tuple[str, ...] = ()
     system_prompt: str = ""
@@ -94,6 +125,8 @@ class Problem(msgspec.Struct, frozen=True):
     line: int
     """From 1; 0 where there is none."""
     message: str
+    key: str = ""
+    """The setting concerned; empty for the whole source."""
 
     def __str__(self) -> str:
         where = f"{self.source}, line {self.line}" if self.line else self.source
@@ -122,11 +155,13 @@ def read_file(path: str) -> tuple[Layer, tuple[Problem, ...]]:
     """The layer in the TOML file at `path`; empty, without a problem, when there is no file."""
     try:
         with open(path, "rb") as file:
-            data = file.read(1 << 20)
+            data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         return Layer(path, {}), ()
     except OSError as exc:
         return Layer(path, {}), (Problem(path, 0, f"cannot be read: {exc.strerror}"),)
+    if len(data) > MOST_BYTES:
+        return Layer(path, {}), (Problem(path, 0, f"it is longer than {MOST_BYTES} bytes and is not read"),)
     import tomllib
 
     try:
@@ -148,7 +183,7 @@ def environment_layers(env: Mapping[str, str]) -> list[Layer]:
     layers = []
     for name in Settings.__struct_fields__:
         value = env.get(f"WISP_{name.upper()}")
-        if value is None or name in ("permissions", "providers"):
+        if not value or name in ("permissions", "providers"):
             continue
         parsed: Any = (
             tuple(filter(None, value.split(",")))
@@ -165,27 +200,68 @@ def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
     origins: dict[str, str] = {}
     wrong = list(problems)
     for layer in layers:
-        for key, value in layer.values.items():
-            try:
-                converted = _convert(key, value)
-            except (msgspec.ValidationError, KeyError) as exc:
-                wrong.append(Problem(layer.source, _line_of(layer.text, key), _explain(key, exc)))
-                continue
-            found[key] = _combine(key, found.get(key), converted)
+        taken, bad = _lenient(Settings, layer.values, ())
+        wrong += [
+            Problem(layer.source, _line_of(layer.text, where), what, ".".join(where)) for where, what in bad
+        ]
+        for key, value in taken.items():
+            found[key] = _combine(key, found.get(key), value)
             origins[key] = layer.source
     return Resolved(Settings(**found), origins, tuple(wrong))
 
 
-_TYPES = {field.name: field.type for field in msgspec.structs.fields(Settings)}
+Where = tuple[str, ...]
 _ELSEWHERE = ("mcp_servers", "hooks")
 """Tables that other programs' users know; read by parts of wisp that are not built yet."""
 
 
-def _convert(key: str, value: Any) -> Any:
-    if key not in _TYPES:
-        raise KeyError(key)
-    lax = isinstance(value, str) and key != "model"
-    return msgspec.convert(value, _TYPES[key], strict=not lax)
+def _lenient(
+    kind: type[msgspec.Struct], table: Mapping[str, Any], where: Where
+) -> tuple[dict[str, Any], list[tuple[Where, str]]]:
+    """The good values of `table` by the fields of `kind`, and what is wrong with the others."""
+    types = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    good: dict[str, Any] = {}
+    bad: list[tuple[Where, str]] = []
+    for key, value in table.items():
+        here = (*where, key)
+        if key not in types:
+            bad.append((here, _unknown(here)))
+            continue
+        try:
+            good[key], inner = _value(types[key], key, value, here)
+            bad += inner
+        except msgspec.ValidationError as exc:
+            bad.append((here, f"{'.'.join(here)}: {exc}; the setting is ignored"))
+    return good, bad
+
+
+def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[tuple[Where, str]]]:
+    """`value` as a `kind`; of tables and lists of rules the good parts."""
+    bad: list[tuple[Where, str]] = []
+    if kind is Permissions and isinstance(value, dict):
+        taken, bad = _lenient(Permissions, value, here)
+        return Permissions(**taken), bad
+    if here[0] == "permissions" and isinstance(value, str | list | tuple):
+        rules = [value] if isinstance(value, str) else value
+        for number, rule in enumerate(rules, 1):
+            if not isinstance(rule, str):
+                bad.append((here, f"{'.'.join(here)}: entry {number} is not a text; it is ignored"))
+        return tuple(rule for rule in rules if isinstance(rule, str)), bad
+    table = _TABLES.get(key) if isinstance(value, dict) else None
+    if table is None or len(here) not in (1, 3):
+        return msgspec.convert(value, kind, strict=not isinstance(value, str)), bad
+    built = {}
+    for name, inner in value.items():
+        if not isinstance(inner, dict):
+            bad.append(((*here, name), f"{'.'.join((*here, name))} is not a table; it is ignored"))
+            continue
+        taken, more = _lenient(table, inner, (*here, name))
+        bad += more
+        built[name] = table(**taken)
+    return built, bad
+
+
+_TABLES: dict[str, type[msgspec.Struct]] = {"providers": ProviderSettings, "models": ModelSettings}
 
 
 def _combine(key: str, old: Any, new: Any) -> Any:
@@ -198,16 +274,22 @@ def _combine(key: str, old: Any, new: Any) -> Any:
     return new
 
 
-def _explain(key: str, exc: Exception) -> str:
-    if isinstance(exc, KeyError):
-        if key in _ELSEWHERE:
-            return f"{key} is not supported yet and is ignored"
-        return f"there is no setting {key!r}; it is ignored"
-    return f"{key}: {exc}; the setting is ignored"
+def _unknown(where: Where) -> str:
+    if where[0] in _ELSEWHERE:
+        return f"{where[0]} is not supported yet and is ignored"
+    return f"there is no setting {'.'.join(where)!r}; it is ignored"
 
 
-def _line_of(text: str, key: str) -> int:
-    found = re.search(rf"(?m)^[ \t]*\[*{re.escape(key)}\b", text)
+def _line_of(text: str, where: Where) -> int:
+    """The line of a key or table header, from 1; 0 where it cannot be found."""
+    start = 0
+    for depth in range(len(where) - 1, 0, -1):
+        header = r"\s*\.\s*".join(rf"[\"']?{re.escape(part)}[\"']?" for part in where[:depth])
+        if found := re.search(rf"(?m)^[ \t]*\[[ \t]*{header}[ \t]*\]", text):
+            start = found.end()
+            break
+    last = re.escape(where[-1])
+    found = re.compile(rf"(?m)^[ \t]*(?:\[+.*?)?[\"']?\b{last}\b").search(text, start)
     return text.count("\n", 0, found.start()) + 1 if found else 0
 
 

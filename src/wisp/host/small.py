@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from wisp.host.client import OpenFailed, OpenRequest
-from wisp.host.configure import Configured, configure
+from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.doctor import examine
 from wisp.host.library import SessionContent, SessionInfo, TrustBook, list_sessions, show_session
-from wisp.host.models import model_info, services
 from wisp.host.paths import environment
 from wisp.host.settings import Settings
+from wisp.host.undo import FileUndo
 from wisp.messages.ids import SystemClock
+from wisp.messages.tool import Effect
+from wisp.policy.decide import Policy, decide
 
 
 class HostLibrary:
@@ -36,29 +39,55 @@ class HostLibrary:
         """One session by the beginning of its id."""
         return show_session(self._configured().session_base, prefix)
 
-    def models(self) -> list[dict[str, Any]]:
-        """Models that settings name, and the catalogue's of vendors whose key is there."""
-        from wisp.providers.catalog import catalog
+    def models(self, words: str = "", *, all_: bool = False) -> list[dict[str, Any]]:
+        """Models that settings name, that a running local server offers, and the catalogue's of vendors
+        whose key is there; with `words` or `all_` of every vendor.  A row has every word of `words`."""
+        from wisp.host.catalogue import models
 
-        rows = []
-        for service in services(self._configured().settings, self._env).values():
-            has_key = any(self._env.get(name) for name in service.key_variables)
-            names = list(service.models) or (
-                [known.id for known in catalog().models.get(service.name, ())] if has_key else []
-            )
-            for name in names:
-                info = model_info(service, name)
-                rows.append(
-                    {
-                        "provider": service.name,
-                        "model": name,
-                        "context_window": info.context_window,
-                        "max_output": info.max_output,
-                        "price": msgspec.to_builtins(info.price),
-                        "status": "key found" if has_key else "no key needed or found",
-                    }
-                )
-        return rows
+        return models(self._configured(), self._env, words, all_=all_)
+
+    def providers(self) -> list[str]:
+        """The names of every provider that can be logged in to."""
+        from wisp.host.keys import Keys
+
+        return sorted(
+            name for name, found in Keys(self._configured(), self._env).services.items() if not found.local
+        )
+
+    def offers_login(self, provider: str) -> bool:
+        """Whether `provider` is logged in to by agreeing somewhere, rather than with a key."""
+        from wisp.host.keys import Keys
+
+        return Keys(self._configured(), self._env).service(provider).oauth is not None
+
+    def store_key(self, provider: str, key: str, *, in_keyring: bool) -> str:
+        """Store a key; where it went, and what wins over it."""
+        from wisp.host.keys import Keys
+
+        keys = Keys(self._configured(), self._env)
+        place = keys.store(provider, key, in_keyring=in_keyring)
+        winning = [row.source for row in keys.standings() if row.provider == provider and row.hidden]
+        note = f"; the {winning[0]} wins over it" if winning else ""
+        return f"the key of {provider} is in {place}{note}"
+
+    def login(self, provider: str, show: Callable[[str], None], *, device: bool) -> str:
+        """Log in by agreeing in a browser, or with `device` on another machine; where the token is kept."""
+        from wisp.host.login import log_in
+
+        return log_in(self._configured(), self._env, self._clock, provider, show, device=device)
+
+    def logout(self, provider: str) -> str:
+        """Forget what is stored."""
+        from wisp.host.keys import Keys
+
+        name = Keys(self._configured(), self._env).forget(provider)
+        return f"what was stored for {name} is gone; the service itself was not told"
+
+    def auth_status(self) -> list[dict[str, Any]]:
+        """Which provider's credential comes from where; never a credential."""
+        from wisp.host.keys import Keys
+
+        return Keys(self._configured(), self._env).rows()
 
     def trust(self, verb: str, folder: str) -> str:
         """Show or change a decision about a folder."""
@@ -76,6 +105,27 @@ class HostLibrary:
         elif verb == "revoke":
             book.decide(path, trusted=False)
         return f"{path}: {book.state(path)}"
+
+    def judge(self, command: str) -> tuple[str, str]:
+        """What would become of a shell command here, as `(verdict, reason)`; nothing is run."""
+        configured = self._configured()
+        policy = Policy(configured.settings.permission_mode, configured.cwd, rules_of(configured))
+        decision = decide("bash", (Effect("execute", command),), policy)
+        return decision.verdict, decision.reason
+
+    def rules(self) -> list[tuple[str, str]]:
+        """The standing rules, the mode first."""
+        configured = self._configured()
+        rules = rules_of(configured)
+        return [
+            ("mode", configured.settings.permission_mode),
+            *(("deny", rule.text) for rule in rules.deny),
+            *(("allow", rule.text) for rule in rules.allow),
+        ]
+
+    def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> FileUndo:
+        """An undo or redo of this folder's newest session, or of the one that `prefix` names."""
+        return FileUndo(self._configured(), self._clock, redo=redo, one_turn=one_turn, prefix=prefix)
 
     def config(self) -> list[dict[str, Any]]:
         """Every setting, its value and its origin."""

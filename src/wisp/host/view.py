@@ -17,11 +17,13 @@ from wisp.loop.events import (
     AgentStarted,
     MessageCompleted,
     MessageDelta,
+    MessageStarted,
     ProviderRetrying,
     ProviderSwitched,
     RunStop,
     ToolExecutionEnded,
     ToolExecutionStarted,
+    TurnCompleted,
     TurnStarted,
 )
 from wisp.messages.usage import ZERO, Usage
@@ -85,6 +87,10 @@ def reduce(view: View, envelope: Envelope) -> None:
         _message(view, event, envelope.at)
     elif isinstance(event, ProviderRetrying):
         view.phase = "retrying"
+    elif isinstance(event, MessageStarted):
+        view.phase = "thinking"
+    elif isinstance(event, TurnCompleted):
+        view.running_tool = ""
     elif isinstance(event, ProviderSwitched):
         view.provider, view.model = event.provider, event.model
     elif isinstance(event, ToolExecutionStarted):

@@ -1,15 +1,16 @@
-"""The network: one request out, one response in.  The only module that opens connections.
+"""The network: one request out, one response in.  The only module that opens connections to services.
 
-Direct connections are h11 over asyncio streams, one small pool a host.  `httpx2` is imported only where a
-proxy leads to the host, `ssl` only for https.  Knows nothing of what the bytes mean; never logs.
+Direct connections are h11 over asyncio streams, one small pool a host.  `providers.proxied`, with `httpx2`,
+is imported only where a proxy leads to the host, `ssl` only for https.  Knows nothing of what the bytes
+mean; never logs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import h11
 
@@ -18,6 +19,9 @@ from wisp.providers.body import Body, Broken, reason_of
 from wisp.providers.endpoint import Timeouts
 from wisp.providers.errors import ConnectError, ProviderError, RequestError, WireError
 from wisp.providers.transport import Headers, Response
+
+if TYPE_CHECKING:
+    from wisp.providers.proxied import Proxy
 
 IDLE_EXPIRY = 4.0
 """Seconds an unused connection is kept; servers drop theirs after five."""
@@ -36,7 +40,7 @@ class HttpTransport:
     Args:
         proxies: `HTTP_PROXY` and its relatives, as the caller read them.
         ca_bundle: a file of certificate authorities to trust instead of the system's.
-        client_cert: a certificate and its key to show, as two file names.
+        client_cert: a certificate and its key to show, as two file names; the second may be empty.
     """
 
     def __init__(
@@ -51,7 +55,7 @@ class HttpTransport:
         self._tls: Any = None
         self._idle: dict[tuple[str, str, int], list[_Connection]] = {}
         self._live: set[_Connection] = set()
-        self._proxied: dict[str, Any] = {}
+        self._proxied: dict[str, Proxy] = {}
 
     def warm(self, url: Url) -> None:
         """Read the certificates before they are needed; 20 ms, and only for https."""
@@ -66,11 +70,24 @@ class HttpTransport:
         Raises:
             ProviderError: no answer.
         """
+        return await self._request("POST", url, target, headers, body, timeouts)
+
+    async def get(self, url: Url, target: str, headers: Headers, timeouts: Timeouts) -> Response:
+        """GET, for small questions to servers: which models, how large a window.
+
+        Raises:
+            ProviderError: no answer.
+        """
+        return await self._request("GET", url, target, headers, b"", timeouts)
+
+    async def _request(
+        self, method: str, url: Url, target: str, headers: Headers, body: bytes, timeouts: Timeouts
+    ) -> Response:
         proxy = proxy_for(url, self._proxies)
         if proxy:
-            return await self._send_proxied(proxy, url, target, headers, body, timeouts)
+            return await self._through(proxy).request(method, url, target, headers, body, timeouts)
         try:
-            head = h11.Request(method="POST", target=target, headers=headers)
+            head = h11.Request(method=method, target=target, headers=headers)
         except h11.LocalProtocolError:
             raise RequestError("a header of the request holds characters that headers cannot") from None
         connection = self._take(url)
@@ -90,9 +107,17 @@ class HttpTransport:
         for connection in tuple(self._live):
             connection.close()
         self._idle.clear()
-        for client in self._proxied.values():
-            await client.aclose()
+        for proxy in self._proxied.values():
+            await proxy.aclose()
         self._proxied.clear()
+
+    def _through(self, proxy: str) -> Proxy:
+        found = self._proxied.get(proxy)
+        if found is None:
+            from wisp.providers.proxied import Proxy
+
+            found = self._proxied[proxy] = Proxy(proxy, self._context())
+        return found
 
     def _take(self, url: Url) -> _Connection | None:
         waiting = self._idle.get((url.scheme, url.host, url.port), [])
@@ -147,34 +172,18 @@ class HttpTransport:
         if self._tls is None:
             import ssl
 
-            context = ssl.create_default_context(cafile=self._ca_bundle or None)
-            context.set_alpn_protocols(["http/1.1"])
-            if self._client_cert is not None:
-                context.load_cert_chain(*self._client_cert)
+            place = self._ca_bundle
+            try:
+                context = ssl.create_default_context(cafile=place or None)
+                context.set_alpn_protocols(["http/1.1"])
+                if self._client_cert is not None:
+                    place, key = self._client_cert
+                    # a key with a passphrase is refused: nobody could be asked for it in the middle of a run
+                    context.load_cert_chain(place, key or None, password=_no_passphrase)
+            except (OSError, ValueError) as exc:  # an SSLError is an OSError
+                raise RequestError(f"the certificates in {place} cannot be used: {reason_of(exc)}") from None
             self._tls = context
         return self._tls
-
-    async def _send_proxied(
-        self, proxy: str, url: Url, target: str, headers: Headers, body: bytes, timeouts: Timeouts
-    ) -> Response:
-        import httpx2
-
-        client = self._proxied.get(proxy)
-        if client is None:
-            client = httpx2.AsyncClient(proxy=proxy, verify=self._context(), trust_env=False)
-            self._proxied[proxy] = client
-        patience = httpx2.Timeout(
-            timeouts.first_byte, connect=timeouts.connect, pool=timeouts.connect, read=timeouts.first_byte
-        )
-        address = f"{url.scheme}://{url.authority}{target}"
-        request = client.build_request("POST", address, headers=headers, content=body, timeout=patience)
-        try:
-            response = await client.send(request, stream=True)
-        except httpx2.TimeoutException:
-            raise ConnectError(f"no answer through the proxy within {timeouts.first_byte:g} s") from None
-        except httpx2.HTTPError as exc:
-            raise ConnectError(f"the proxy did not connect us: {type(exc).__name__}") from None
-        return _Proxied(response, timeouts, httpx2.HTTPError)
 
 
 class _Stale(Exception):
@@ -329,32 +338,8 @@ class _Direct(Body):
             self._connection = None
 
 
-class _Proxied(Body):
-    """A response that came through a proxy."""
-
-    def __init__(self, response: Any, timeouts: Timeouts, failure: type[Exception]) -> None:
-        self._response = response
-        self._failure = failure
-        self._chunks: AsyncIterator[bytes] = response.aiter_raw()
-        self._closing: asyncio.Task[None] | None = None
-        super().__init__(response.status_code, dict(response.headers), timeouts)
-
-    async def _next(self) -> bytes:
-        try:
-            return await anext(self._chunks, b"")
-        except self._failure as exc:
-            raise EOFError(type(exc).__name__) from None
-
-    async def finish(self) -> None:
-        """Give the connection back."""
-        self._limits.stop()
-        await self._response.aclose()
-
-    def abort(self) -> None:
-        """Close the connection as soon as the loop turns."""
-        self._limits.stop()
-        if self._closing is None:
-            self._closing = asyncio.ensure_future(self._response.aclose())
+def _no_passphrase() -> bytes:
+    raise ValueError("the key needs a passphrase, which wisp does not ask for")
 
 
 def _connect_error(url: Url, exc: OSError) -> ConnectError:

@@ -117,7 +117,10 @@ class FileJournal:
         """Add `records` in one write, all or none."""
         if self._fd is None:
             raise StorageFailed("the session is closed")
-        data = b"".join(map(encode, records))
+        lines = list(map(encode, records))
+        if (longest := max(map(len, lines), default=0)) > MAX_LINE:
+            raise StorageFailed(f"a record of {longest} bytes is too large for {self._path}")
+        data = b"".join(lines)
         try:
             _write_all(self._fd, data)
             if sync:

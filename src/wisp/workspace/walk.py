@@ -20,13 +20,15 @@ _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 class Found(NamedTuple):
-    """A regular file met on the way."""
+    """A regular file met on the way; with `everything`, a link or a directory too."""
 
     relative: bytes
     """From the top of the walk."""
     folder: int
     """Handle of its directory, good until the next step."""
     name: bytes
+    kind: str = "file"
+    """`file`, `link` or `folder`."""
 
 
 class _Level(NamedTuple):
@@ -52,16 +54,18 @@ def walk(
     *,
     override: Override | None = None,
     hidden: bool = False,
+    everything: bool = False,
     check: Callable[[], object] = lambda: None,
 ) -> Iterator[Found]:
     """Every regular file below the directory `fd`, really at `path`, that is not ignored, in byte order.
 
     Ignore files above it count as well.  `check` is called for each directory; raising ends the walk.
+    With `everything`, links and directories are told too, a directory before what is in it.
     """
     top = os.fsencode(path).rstrip(b"/")
     levels = [*_above(top), _level(fd, top)]
     base = len(levels)
-    stack = [_Open(os.dup(fd), b"", iter(_entries(fd)))]
+    stack = [_Open(os.dup(fd), b"", iter(_entries(fd, everything)))]
     try:
         while stack:
             here = stack[-1]
@@ -76,12 +80,16 @@ def walk(
                 continue
             if is_file:
                 yield Found(relative, here.fd, name)
+            elif not is_directory:
+                yield Found(relative, here.fd, name, "link")
             elif len(stack) < _MAX_DEPTH:
                 check()
+                if everything:
+                    yield Found(relative, here.fd, name, "folder")
                 below = _enter(here.fd, name)
                 if below >= 0:
                     levels.append(_level(below, top + b"/" + relative))
-                    stack.append(_Open(below, relative, iter(_entries(below))))
+                    stack.append(_Open(below, relative, iter(_entries(below, everything))))
     finally:
         for level in stack:
             os.close(level.fd)
@@ -94,16 +102,19 @@ def _enter(fd: int, name: bytes) -> int:
         return -1  # gone, or not for us: skipped, as ripgrep does
 
 
-def _entries(fd: int) -> list[tuple[bytes, bool, bool]]:
+def _entries(fd: int, links: bool) -> list[tuple[bytes, bool, bool]]:
+    """Name, whether a directory, whether a regular file; links, which are neither, only where wanted."""
     try:
         with os.scandir(fd) as found:
-            names = [
-                (os.fsencode(e.name), e.is_dir(follow_symlinks=False), e.is_file(follow_symlinks=False))
+            return sorted(
+                (os.fsencode(e.name), is_directory, is_file)
                 for e in found
-            ]
+                if (is_directory := e.is_dir(follow_symlinks=False))
+                | (is_file := e.is_file(follow_symlinks=False))
+                or (links and e.is_symlink())
+            )
     except OSError:
         return []
-    return sorted(entry for entry in names if entry[1] or entry[2])
 
 
 def _skipped(

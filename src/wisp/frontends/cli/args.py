@@ -13,7 +13,21 @@ import msgspec
 
 from wisp.frontends.cli.options import NAMES, OPTIONS, add_to
 
-COMMANDS = ("chat", "demo", "sessions", "models", "trust", "config", "doctor")
+COMMANDS = (
+    "chat",
+    "demo",
+    "sessions",
+    "undo",
+    "redo",
+    "models",
+    "login",
+    "logout",
+    "auth",
+    "trust",
+    "permissions",
+    "config",
+    "doctor",
+)
 """Words that are commands when they stand first."""
 
 EPILOG = """\
@@ -24,8 +38,12 @@ commands:
   wisp chat --plain           a conversation line by line
   wisp demo                   see a bug being found, fixed and tested: no key, no network
   wisp sessions list|show     what was said before
-  wisp models                 the models that are configured
+  wisp undo | wisp redo       put files back to before the last run, or forward again
+  wisp models [WORDS]         the models you can use; with words, a search through all that are known
+  wisp login|logout [PROVIDER]  keep a key, or forget it
+  wisp auth status            which credential comes from where
   wisp trust status|allow|revoke|forget [DIR]
+  wisp permissions why 'CMD'  allow, ask or deny, and why (also: list, test FILE)
   wisp config show            every setting and where it comes from
   wisp doctor                 what works here
 
@@ -64,6 +82,12 @@ class Invocation(msgspec.Struct):
     plain: bool = False
     json: bool = False
     deny_edits: bool = False
+    one_turn: bool = False
+    chat: bool = False
+    all: bool = False
+    device: bool = False
+    keyring: bool = False
+    with_key: bool = False
 
 
 class _Parser(argparse.ArgumentParser):
@@ -224,18 +248,85 @@ def _words(command: str, usage: str, description: str, *, most: int, flags: Sequ
         if len(found.words) > most:
             raise UsageError(f"unexpected argument {found.words[most]!r}; see 'wisp {command} --help'")
         settings = {"session_dir": found.session_dir} if found.session_dir else {}
-        return Invocation(command, settings, words=found.words, json=getattr(found, "json", False))
+        return Invocation(
+            command,
+            settings,
+            words=found.words,
+            json=getattr(found, "json", False),
+            all=getattr(found, "all", False),
+        )
 
     return parse_words
+
+
+def _undo(command: str, text: str) -> _Read:
+    def parse_undo(argv: list[str]) -> Invocation:
+        parser = _Parser(prog=f"wisp {command}", description=text, allow_abbrev=False)
+        parser.add_argument("--yes", action="store_true", help="do it without showing it first")
+        parser.add_argument("--turn", action="store_true", help="only the last turn instead of the whole run")
+        if command == "undo":
+            parser.add_argument("--chat", action="store_true", help="take the conversation back too")
+        parser.add_argument("--resume", metavar="ID", help="another session than this folder's newest")
+        parser.add_argument("--session-dir", metavar="DIR")
+        found = parser.parse_args(argv)
+        settings = {"session_dir": found.session_dir} if found.session_dir else {}
+        return Invocation(
+            command,
+            settings,
+            yes=found.yes,
+            one_turn=found.turn,
+            chat=getattr(found, "chat", False),
+            resume=found.resume or "",
+        )
+
+    return parse_undo
+
+
+def _login(argv: list[str]) -> Invocation:
+    parser = _Parser(
+        prog="wisp login",
+        usage="wisp login [PROVIDER] [--key] [--device] [--keyring]",
+        description="Keeps a provider's key. It is asked for, unseen, or read from standard input; it is "
+        "never an argument.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("words", nargs="*", metavar="PROVIDER")
+    parser.add_argument("--key", action="store_true", help="a key, where the provider also offers a login")
+    parser.add_argument("--device", action="store_true", help="agree on another device, with a code")
+    parser.add_argument("--keyring", action="store_true", help="into the system's keyring (extra 'keyring')")
+    try:
+        found = parser.parse_args(argv)
+    except UsageError:
+        found = None
+    if found is None or len(found.words) > 1:  # without the parser's words: they repeat what may be a key
+        raise UsageError("login takes one provider and no key; the key is asked for; see 'wisp login --help'")
+    return Invocation(
+        "login", words=found.words, with_key=found.key, device=found.device, keyring=found.keyring
+    )
 
 
 _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
     "demo": _demo,
+    "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
+    "redo": _undo("redo", "Undo the last undo."),
     "sessions": _words("sessions", "list [--json] | show ID", "What was said before.", most=2, flags=_JSON),
-    "models": _words("models", "[--json]", "The models that are configured.", most=0, flags=_JSON),
+    "models": _words(
+        "models",
+        "[WORDS] [--all] [--json]",
+        "The models you can use: configured, offered by a local server that runs, or of a vendor whose "
+        "key is there. With WORDS or --all, those of every known vendor.",
+        most=20,
+        flags=("--all", *_JSON),
+    ),
+    "login": _login,
+    "logout": _words("logout", "[PROVIDER]", "Forgets what is stored for a provider.", most=1),
+    "auth": _words("auth", "status [--json]", "Which credential comes from where.", most=1, flags=_JSON),
     "trust": _words("trust", "status|allow|revoke|forget [DIR]", "Whose files are read.", most=2),
+    "permissions": _words(
+        "permissions", "why 'COMMAND' | list | test FILE", "What may run, and why.", most=2
+    ),
     "config": _words("config", "show [--json]", "Every setting and its origin.", most=1, flags=_JSON),
     "doctor": _words("doctor", "[--json]", "What works here.", most=0, flags=_JSON),
 }

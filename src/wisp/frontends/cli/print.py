@@ -20,6 +20,7 @@ from wisp.host.client import HostClient
 from wisp.host.commands import Cancel, Prompt
 from wisp.host.events import (
     AgentCompleted,
+    CompactionCompleted,
     Envelope,
     ErrorReported,
     MessageDelta,
@@ -150,6 +151,9 @@ class TextOutput:
                 self._note(f"repaired: {message}")
         elif isinstance(event, ErrorReported):
             self._note(event.message)
+        elif isinstance(event, CompactionCompleted) and event.outcome == "completed":
+            before, after = f"{event.tokens_before:,}", f"{event.tokens_after:,}"
+            self._note(f"the conversation was shortened to fit: about {before} to {after} tokens")
 
     def end(self, client: HostClient, run: RunView, judged: Verdict) -> None:
         """Print the answer, or say why there is none."""

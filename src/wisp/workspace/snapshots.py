@@ -1,0 +1,258 @@
+"""Snapshots of a folder, kept outside it, and putting a folder back to one.
+
+Covers every writer: what tools, commands and formatters changed, made or deleted.  Left alone: `.git` and
+what ignore files name.  Contents are stored once each by their digest; a snapshot is a list of paths.
+Knows nothing of turns, sessions or people.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple
+
+from wisp.workspace.store import ObjectStore, StoreFull
+from wisp.workspace.walk import Found, walk
+
+MAX_FILE = 1 << 30
+"""Largest file covered, in bytes."""
+_PARENT = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Entry(NamedTuple):
+    """One path of a snapshot."""
+
+    kind: Literal["file", "link", "folder"]
+    mode: int
+    """Permission bits."""
+    content: str
+    """A file's digest, or a link's target; empty for a folder and for a file that is not covered."""
+    size: int = 0
+    stamp: tuple[int, int, int] = (0, 0, 0)
+    """Modification and change time in nanoseconds, and inode: equal stamps mean equal contents."""
+
+    def same(self, other: Entry | None) -> bool:
+        """Whether both stand for the same thing on disk; times aside."""
+        return other is not None and (self.kind, self.mode, self.content) == other[:3]
+
+
+Tree = dict[str, Entry]
+"""Paths (surrogate-escaped) below the folder."""
+
+
+class Change(NamedTuple):
+    """One path that differs between two trees."""
+
+    path: str
+    what: Literal["made", "changed", "deleted"]
+
+
+class Conflict(Exception):
+    """Paths that were changed by somebody else since; nothing was touched."""
+
+    def __init__(self, paths: list[str]) -> None:
+        super().__init__(", ".join(paths))
+        self.paths = paths
+
+
+class Snapshots:
+    """Takes and restores snapshots of one folder.
+
+    Args:
+        fd: handle of the folder; stays the caller's.
+        path: the folder's real path.
+        store: where contents go.
+    """
+
+    def __init__(self, fd: int, path: str, store: ObjectStore) -> None:
+        self._fd = fd
+        self._path = path
+        self._store = store
+        self._last: Tree = {}
+
+    def take(self, check: Callable[[], object] = lambda: None) -> str:
+        """Keep the folder as it is now; returns the snapshot's id.
+
+        An unchanged file is not read again.  `check` may raise to give up.
+
+        Raises:
+            StoreFull: there is no room for what changed.
+            OSError: the store cannot be written.
+        """
+        tree: Tree = {}
+        for found in walk(self._fd, self._path, hidden=True, everything=True, check=check):
+            entry = self._entry(found)
+            if entry is not None:
+                tree[os.fsdecode(found.relative)] = entry
+        self._last = tree
+        return self._store.put_tree(tree)
+
+    def load(self, snapshot: str) -> Tree:
+        """The paths of a snapshot.
+
+        Raises:
+            KeyError: it is not in the store.
+        """
+        rows = self._store.get_tree(snapshot)
+        return {path: Entry(row[0], row[1], row[2], row[3], tuple(row[4])) for path, row in rows.items()}
+
+    def warm(self, snapshot: str) -> None:
+        """Know a snapshot's files already, so that the next `take` reads only what changed since."""
+        with contextlib.suppress(KeyError):
+            self._last = self.load(snapshot)
+
+    def restore(self, changed: tuple[Tree, Tree], *, check_only: bool = False) -> list[Change]:
+        """Undo the way from `changed[0]` to `changed[1]`: every path that differs goes back to the first.
+
+        Paths that do not differ between the two are not touched, whatever happened to them since.
+
+        Raises:
+            Conflict: a path is no longer as in `changed[1]`; nothing was done.
+            KeyError: a content is no longer in the store; nothing was done.
+        """
+        before, after = changed
+        changes = compare(after, before)
+        conflicts = [c.path for c in changes if not _is(self._now(c.path), after.get(c.path))]
+        if conflicts:
+            raise Conflict(conflicts)
+        for change in changes:
+            wanted = before.get(change.path)
+            if wanted is not None and wanted.kind == "file":
+                self._store.require(wanted.content)
+        if not check_only:
+            self._apply(changes, before)
+        return changes
+
+    # -- reading ------------------------------------------------------------------------------------------
+
+    def _entry(self, found: Found) -> Entry | None:
+        try:
+            status = os.stat(found.name, dir_fd=found.folder, follow_symlinks=False)
+            mode = stat.S_IMODE(status.st_mode)
+            stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+            if found.kind == "folder":
+                return Entry("folder", mode, "")
+            if found.kind == "link":
+                return Entry("link", 0, os.fsdecode(os.readlink(found.name, dir_fd=found.folder)))
+            known = self._last.get(os.fsdecode(found.relative))
+            if known is not None and (known.size, known.stamp) == (status.st_size, stamp):
+                return known._replace(mode=mode)
+            if status.st_size > MAX_FILE:
+                return Entry("file", mode, "", status.st_size, stamp)
+            digest = self._store.put_file(found.folder, found.name)
+            return Entry("file", mode, digest, status.st_size, stamp)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return None  # gone meanwhile, or not ours to read: not covered
+
+    def _now(self, path: str) -> Entry | None:
+        """What stands at `path` now, read without following links."""
+        folder = self._parent(path)
+        if folder is None:
+            return None
+        try:
+            name = os.fsencode(path.rpartition("/")[2])
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            kind = _kind(status.st_mode)
+            if kind is None:
+                return Entry("file", -1, "other")
+            return self._entry(Found(os.fsencode(path), folder, name, kind))
+        except OSError:
+            return None
+        finally:
+            os.close(folder)
+
+    def _parent(self, path: str) -> int | None:
+        """A handle of the folder that holds `path`, reached without following links; None where it is not."""
+        fd = os.dup(self._fd)
+        try:
+            for part in path.split("/")[:-1]:
+                below = os.open(os.fsencode(part), _PARENT, dir_fd=fd)
+                os.close(fd)
+                fd = below
+        except OSError:
+            os.close(fd)
+            return None
+        return fd
+
+    # -- writing ------------------------------------------------------------------------------------------
+
+    def _apply(self, changes: Iterable[Change], target: Tree) -> None:
+        """Deepest paths go first when things are removed, highest first when they are made."""
+        ordered = sorted(changes)
+        for change in reversed(ordered):
+            wanted = target.get(change.path)
+            standing = self._now(change.path)
+            if standing is not None and (wanted is None or wanted.kind != standing.kind):
+                self._remove(change.path, standing)
+        for change in ordered:
+            wanted = target.get(change.path)
+            if wanted is not None:
+                self._put(change.path, wanted)
+
+    def _remove(self, path: str, standing: Entry) -> None:
+        folder = self._parent(path)
+        if folder is None:
+            return
+        try:
+            name = os.fsencode(path.rpartition("/")[2])
+            if standing.kind == "folder":
+                with contextlib.suppress(OSError):  # it still holds what is not ours
+                    os.rmdir(name, dir_fd=folder)
+            else:
+                os.unlink(name, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def _put(self, path: str, wanted: Entry) -> None:
+        folder = self._parent(path)
+        if folder is None:
+            raise FileNotFoundError(path)
+        name = os.fsencode(path.rpartition("/")[2])
+        try:
+            if wanted.kind == "folder":
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, wanted.mode, dir_fd=folder)
+                os.chmod(name, wanted.mode, dir_fd=folder)
+            elif wanted.kind == "link":
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=folder)
+                os.symlink(os.fsencode(wanted.content), name, dir_fd=folder)
+            elif wanted.content:
+                self._store.get_file(wanted.content, folder, name, wanted.mode)
+        finally:
+            os.close(folder)
+
+
+def compare(old: Tree, new: Tree) -> list[Change]:
+    """The paths that differ, from `old` to `new`, sorted."""
+    changes = [Change(path, "deleted") for path in old if path not in new]
+    for path, entry in new.items():
+        if path not in old:
+            changes.append(Change(path, "made"))
+        elif not entry.same(old[path]):
+            changes.append(Change(path, "changed"))
+    return sorted(changes)
+
+
+def uncovered(tree: Tree) -> list[str]:
+    """Files of a snapshot whose contents are too large to be kept."""
+    return [path for path, entry in tree.items() if entry.kind == "file" and not entry.content]
+
+
+def _is(now: Entry | None, expected: Entry | None) -> bool:
+    if now is None or expected is None:
+        return now is expected
+    return now.same(expected)
+
+
+def _kind(mode: int) -> Literal["file", "link", "folder"] | None:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISLNK(mode):
+        return "link"
+    return "folder" if stat.S_ISDIR(mode) else None
+
+
+__all__ = ["Change", "Conflict", "Entry", "Snapshots", "StoreFull", "Tree", "compare", "uncovered"]
