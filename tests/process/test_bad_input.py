@@ -98,6 +98,7 @@ def test_a_dead_endpoint_ends_with_4_and_a_result(program: Program) -> None:
         result["stop_reason"],
         result["is_error"],
     ) == (4, "error_provider", "provider_failure", True)
+    assert "is the server running?" in done.stdout
 
 
 def test_a_refused_key_is_configuration(tmp_path: Path) -> None:
@@ -129,6 +130,17 @@ def test_a_broken_settings_file_is_named_with_its_line(text: str, program: Progr
     _clean(lax)
     assert lax.returncode == 4
     assert "settings.toml, line " in lax.stderr
+
+
+def test_a_broken_settings_file_is_named_before_the_model_it_hides(tmp_path: Path) -> None:
+    """Who configured a model in a file that cannot be read learns about the file."""
+    program = Program(tmp_path / "home", tmp_path / "work", api="")
+    (program.home / "config" / "settings.toml").write_text("model = [broken\n")
+    done = program.run("-p", "x")
+
+    _clean(done)
+    assert done.returncode == 3
+    assert done.stderr.index("settings.toml, line 1") < done.stderr.index("no model is configured")
 
 
 def test_a_settings_file_that_is_not_utf8_is_named(program: Program) -> None:

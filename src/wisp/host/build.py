@@ -120,7 +120,8 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         service = await _service(request, own, configured, env, clock)
         workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
     except (ConfigError, Refused) as exc:
-        raise OpenFailed(str(exc)) from None
+        # A settings file that could not be read may well be why there is no model.
+        raise OpenFailed("; ".join([*map(str, configured.resolved.problems), str(exc)])) from None
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = without_secrets(env, key_names)

@@ -350,4 +350,8 @@ def _connect_error(url: Url, exc: OSError) -> ConnectError:
         error = ConnectError(f"the certificate of {url.authority} is not trusted: {reason_of(exc)}")
         error.retryable = False
         return error
+    if isinstance(exc, ConnectionRefusedError):
+        return ConnectError(
+            f"no connection to {url.authority}: nothing listens there; is the server running?"
+        )
     return ConnectError(f"no connection to {url.authority}: {reason_of(exc)}")
