@@ -32,12 +32,12 @@ quick: $(DEV_STAMP)  ## for every edit: under three minutes
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not process"
 
 format: $(DEV_STAMP)
-	$(PY) -m ruff format src tests examples benchmarks docs
-	$(PY) -m ruff check --fix src tests examples benchmarks docs
+	$(PY) -m ruff format src tests examples benchmarks docs scripts
+	$(PY) -m ruff check --fix src tests examples benchmarks docs scripts
 
 check: $(DEV_STAMP)  ## lint, format and types
-	$(PY) -m ruff check src tests examples benchmarks docs
-	$(PY) -m ruff format --check src tests examples benchmarks docs
+	$(PY) -m ruff check src tests examples benchmarks docs scripts
+	$(PY) -m ruff format --check src tests examples benchmarks docs scripts
 	$(PY) -m mypy
 
 docs: $(DEV_STAMP)  ## regenerate the reference pages
