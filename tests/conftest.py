@@ -38,7 +38,7 @@ def _clean_environment() -> Iterator[None]:
     gone = {
         name: os.environ.pop(name)
         for name in list(os.environ)
-        if name.startswith("WISP_")
+        if (name.startswith("WISP_") and name != "WISP_SOAK")
         or name.endswith(("_API_KEY", "_BASE_URL"))
         or name.lower().endswith("_proxy")
     }

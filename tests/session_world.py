@@ -17,11 +17,15 @@ from wisp.providers.scripted import ScriptedProvider, ScriptStep, call
 from wisp.session.records import (
     AuditRecord,
     CallIntentRecord,
+    CompactionRecord,
+    FilesMovedRecord,
+    LeafRecord,
     MessageRecord,
     Record,
     RequestIntentRecord,
     RunEndedRecord,
     SessionHeader,
+    SnapshotRecord,
 )
 from wisp.session.runner import CodingSession
 from wisp.session.storage import Storage
@@ -62,6 +66,10 @@ BODY = st.one_of(
     ),
     st.builds(RunEndedRecord, NAME, st.integers(0, 99), WORDS),
     st.builds(AuditRecord, NAME, st.dictionaries(WORDS, JSON, max_size=3)),
+    st.builds(SnapshotRecord, NAME, st.sampled_from(["before", "after"]), st.integers(1, 99)),
+    st.builds(FilesMovedRecord, st.sampled_from(["undo", "redo"]), st.integers(1, 5)),
+    st.builds(LeafRecord, NAME, WORDS),
+    st.builds(CompactionRecord, WORDS, NAME, st.lists(NAME, max_size=2).map(tuple), NAME),
 )
 
 

@@ -44,7 +44,10 @@ def _either(*checks: Callable[[ast.Module], list[int]]) -> Callable[[ast.Module]
 
 CHECKS: dict[str, Callable[[ast.Module], list[int]]] = {
     "network": _either(
-        _imports("socket", "ssl", "h11", "httpx2", "http", "urllib"),
+        _imports("socket", "ssl", "h11", "httpx2", "http"),
+        lambda tree: [
+            line for name, line in imports(tree) if name.startswith("urllib.") and name != "urllib.parse"
+        ],
         _uses("asyncio.open_connection", "asyncio.start_server", "asyncio.open_unix_connection"),
     ),
     "processes and signals": _either(

@@ -63,7 +63,7 @@ def test_the_default_tools_cost_the_model_no_more_than_their_budget() -> None:
     size = sum(len(json.dumps([s.name, s.description, s.parameters], separators=(",", ":"))) for s in specs)
 
     assert size / 4 <= 1000
-    assert [s.name for s in specs] == ["read", "write", "edit", "bash", "grep", "find", "ls"]
+    assert [s.name for s in specs] == ["read", "write", "edit", "bash", "process", "grep", "find", "ls"]
 
 
 def test_the_built_in_prompt_stays_below_its_budget() -> None:

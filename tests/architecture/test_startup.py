@@ -67,6 +67,8 @@ def test_help_loads_argparse_and_no_asyncio() -> None:
         "difflib",
         "email",
         "http.client",
+        "wisp.workspace.sandbox",
+        "tempfile",
     ],
 )
 def test_a_headless_run_never_loads(forbidden: str, headless_modules: set[str]) -> None:

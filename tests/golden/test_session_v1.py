@@ -27,6 +27,10 @@ def test_the_golden_file_opens_with_what_it_held() -> None:
     state = Fold(loaded.records).state
     assert (loaded.damage, loaded.newest_version, state.notes) == ((), 1, [])
     assert state.header == SessionHeader("01kbsession", "/home/u/café", "wisp 0.1.0")
+    assert [m.id for m in state.messages] == ["m01", "m02"]  # the last record goes back there
+    assert (state.leaf, state.applied, [s.after for s in state.steps]) == ("m02", 0, ["8899aabbccddeeff"])
+    assert [m.id for m in state.context] == ["summary", "m02"]
+    state = Fold(loaded.records[:18]).state
     assert [type(m).__name__ for m in state.messages] == [
         "UserMessage", "AssistantMessage", "ToolResult", "ToolResult", "ToolResult",
         "AssistantMessage", "Notice", "UserMessage", "AssistantMessage",

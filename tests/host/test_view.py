@@ -115,6 +115,8 @@ CONTRACT = [
     "tool.execution.progress",
     "tool.execution.ended",
     "tool.result",
+    "compaction.started",
+    "compaction.completed",
     "queue.updated",
     "queue.message.injected",
     "session.saved",
@@ -132,7 +134,7 @@ def test_wire_types_are_those_of_the_contract() -> None:
         and value is not Event
     }
     assert set(CONTRACT) <= tags
-    assert tags - set(CONTRACT) <= {"session.opened"}
+    assert tags - set(CONTRACT) <= {"session.opened", "cache.broken", "provider.switched"}
 
 
 @pytest.mark.parametrize("name", wire_events.__all__)

@@ -37,7 +37,7 @@ def test_hostile_command_is_never_allowed_by_a_rule(case: dict[str, str]) -> Non
     rules += [parse_rule(f"bash({first} **)"), parse_rule(f"bash({first} *)")]
     policy = Policy("ask", "/w", Rules(allow=tuple(rules)))
     verdict = decide("bash", (Effect("execute", command),), policy).verdict
-    assert verdict == "ask", command[:200]
+    assert verdict in ("ask", "deny"), command[:200]
 
 
 @pytest.mark.parametrize(

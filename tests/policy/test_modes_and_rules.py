@@ -16,6 +16,8 @@ WRITE_IN = Effect("write", f"{ROOT}/a")
 WRITE_OUT = Effect("write", "/etc/passwd", inside=False)
 WRITE_PROTECTED = Effect("write", f"{ROOT}/.git/config", protected="git runs what it says")
 RUN = Effect("execute", "make")
+RUN_BOXED = Effect("execute", "make", boxed=True)
+RUN_UNBOXED = Effect("execute", "make", unboxed="bwrap does not work here")
 NET = Effect("network", "example.org")
 
 TABLE = {
@@ -37,7 +39,16 @@ def test_mode_table(effect: Effect, mode: str) -> None:
 
 @pytest.mark.parametrize(
     ("effect", "verdict"),
-    [(READ_IN, "allow"), (WRITE_IN, "allow"), (RUN, "allow"), (WRITE_OUT, "ask"), (WRITE_PROTECTED, "ask")],
+    [
+        (READ_IN, "allow"),
+        (WRITE_IN, "allow"),
+        (RUN_BOXED, "allow"),
+        (RUN, "ask"),
+        (RUN_UNBOXED, "ask"),
+        (WRITE_OUT, "ask"),
+        (WRITE_PROTECTED, "ask"),
+        (NET, "ask"),
+    ],
 )
 def test_auto_with_a_sandbox_runs_what_stays_inside(effect: Effect, verdict: str) -> None:
     assert judge(effect, "auto", sandboxed=True).verdict == verdict

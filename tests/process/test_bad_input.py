@@ -268,7 +268,7 @@ def test_a_reader_that_leaves_is_quiet(tmp_path: Path) -> None:
 
 def test_yes_without_a_sandbox_refuses_and_names_full(program: Program) -> None:
     """It never silently means more than it says."""
-    done = program.run("-p", "x", "--yes")
+    done = program.run("-p", "x", "--yes", PATH="/nonexistent")
 
     _clean(done)
     assert done.returncode == 3

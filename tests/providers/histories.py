@@ -123,3 +123,28 @@ HISTORIES = {
     "a history that ends with the model": [user("a"), said(Text("b"))],
     "nothing at all": [],
 }
+
+
+MENDED = {
+    "results out of order": ["put into the order of its calls"],
+    "a call without a result": ["closed as interrupted"],
+    "one of two results missing": ["closed as interrupted"],
+    "a result that answers nothing": ["'ghost' of read answers no call"],
+    "a result twice": ["more than one result"],
+    "a result after the next user message": ["came late"],
+    "text after a call": ["behind a call"],
+    "an errored answer with a call that never ran": ["had not run and was left out"],
+    "thinking only, aborted": ["without words and calls"],
+    "thinking only, signed elsewhere": ["without words and calls"],
+    "an empty answer": ["without words and calls"],
+    "an answer of blanks": ["without words and calls"],
+    "ids nobody allows": ["it got another"],
+    "an empty id": ["it got another"],
+    "arguments that are no JSON": ["not a JSON object"],
+    "lone surrogates everywhere": ["half a surrogate pair", "half a surrogate pair", "not a JSON object"],
+    "an empty user message": ["an empty message of the user", "a line was put before"],
+    "a history that begins with the model": ["a line was put before"],
+    "a history that ends with the model": ["a line was put behind"],
+    "nothing at all": ["a line was put before"],
+}
+"""What a person is told of each; of the others nothing, for they only had to be spelled for the reader."""

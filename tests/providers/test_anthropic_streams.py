@@ -170,3 +170,14 @@ async def test_an_error_event_fails_with_what_was_said(name, kind):
     )[-1]
     assert isinstance(failed, Failed)
     assert (failed.kind, failed.partial.text) == (kind, "half")
+
+
+async def test_a_compaction_goes_back_with_its_seal():
+    opening = {"type": "compaction", "content": None, "encrypted_content": None}
+    delta = {"type": "compaction_delta", "content": "What was.", "encrypted_content": "seal"}
+    made = await message(start() + block(0, opening, delta) + text(1, "b") + end())
+    assert json.loads(made.content[0].json) == {**opening, **delta, "type": "compaction"}
+    native = msgspec.structs.replace(made.native, model="m")
+    history = (user("a"), msgspec.structs.replace(made, native=native), user("c"))
+    body = builder(native.provider).build(ModelRequest(ModelInfo("m"), history)).body
+    assert b'"encrypted_content":"seal"' in body

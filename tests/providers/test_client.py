@@ -234,8 +234,8 @@ async def test_a_recorded_run_plays_back_without_a_network(api, tmp_path):
     text = (tmp_path / "run.jsonl").read_text("ascii")
     assert KEY not in text
     assert "authorization" not in text
-    assert len(load_recording(path)) == 3
-    again = await run_twice(api, url, ReplayTransport(load_recording(path)))
+    assert len(load_recording(path).exchanges) == 3
+    again = await run_twice(api, url, ReplayTransport(load_recording(path).exchanges))
     assert again == first
 
 
@@ -268,12 +268,12 @@ async def test_a_replay_that_diverges_names_the_first_byte(tmp_path):
         )
         await ask(provider, [user("hello")])
         await provider.aclose()
-    transport = ReplayTransport(load_recording(path), strict=True)
+    transport = ReplayTransport(load_recording(path).exchanges, strict=True)
     provider = HttpProvider(
         Endpoint("r", "openai-chat", url), dialect("openai-chat"), transport, FixedClock()
     )
     failed = (await ask(provider, [user("hallo")]))[-1]
-    recorded = load_recording(path)[0].body
+    recorded = load_recording(path).exchanges[0].body
     assert f"at byte {recorded.index(b'hello') + 1}" in failed.message
 
 

@@ -6,11 +6,10 @@ import openai.types.chat.completion_create_params as chat_params
 import openai.types.responses.response_create_params as responses_params
 import pydantic
 import pytest
-from providers.histories import HISTORIES, asked, result, said
+from providers.histories import HISTORIES, MENDED, asked, result, said
 
 from wisp.messages.content import Image, Text, Thinking
 from wisp.messages.message import AssistantMessage, Native, user
-from wisp.messages.tool import ToolSpec
 from wisp.messages.usage import Usage
 from wisp.providers.base import ModelInfo, ModelRequest
 from wisp.providers.registry import dialect
@@ -64,6 +63,30 @@ def test_a_hostile_history_becomes_a_request_nobody_refuses(name, api):
     body = body_of(api, HISTORIES[name])
     assert problems_of(short(api), body) == []
     accepts(api, body)
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("name", HISTORIES)
+def test_what_was_mended_is_said_and_nothing_else(name, api):
+    notes = "\n".join(build(api, HISTORIES[name]).notes)
+    expected = [
+        words
+        for words in MENDED.get(name, ())
+        if api in ("anthropic-messages", "gemini") or "a line was put" not in words
+        if api == "anthropic-messages" or "behind a call" not in words
+    ]
+    assert len(notes.splitlines()) == len(expected), notes
+    for words in expected:
+        assert words in notes
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_mending_is_said_again_as_long_as_the_history_needs_it(api):
+    builder = dialect(api).builder("case")
+    history = [*HISTORIES["a result that answers nothing"], said(Text("b")), user("c")]
+    first = build(api, history, builder=builder).notes
+    later = build(api, [*history, said(Text("d")), user("e")], builder=builder).notes
+    assert first == later != ()
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -224,11 +247,3 @@ def test_a_picture_does_not_count_as_text_when_room_is_estimated():
     model = msgspec.structs.replace(MODEL, context_window=200_000, max_output=64_000)
     messages = [msgspec.structs.replace(user("x"), content=(picture,))]
     assert body_of("anthropic-messages", messages, model)["max_tokens"] == 64_000
-
-
-@pytest.mark.parametrize("api", APIS)
-def test_the_schema_of_a_tool_goes_out_as_it_is(api):
-    schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/X"}}, "$defs": {"X": {"type": "null"}}}
-    tool = ToolSpec("t", "d", schema)
-    wire = dialect(api).builder("case").build(ModelRequest(MODEL, (user("a"),), (), (tool,)))
-    assert msgspec.json.encode(schema) in wire.body

@@ -173,3 +173,23 @@ async def test_unknown_events_are_skipped():
 )
 async def test_a_breach_of_the_protocol_is_a_failed_attempt(data):
     assert (await play("R", CREATED + data + completed()))[-1].kind == "wire"
+
+
+async def test_words_that_only_the_terminal_event_holds_are_kept():
+    body = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "late"}]}
+    made = await message(CREATED + completed(output=[body]))
+    assert (made.text, made.stop) == ("late", "stop")
+    assert len(made.native.items) == 1
+
+
+async def test_a_call_that_only_the_terminal_event_holds_runs_nothing():
+    body = {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}"}
+    events = await play("R", CREATED + completed(output=[body]))
+    assert isinstance(events[-1], Failed)
+    assert runnable(events) == []
+
+
+async def test_what_was_streamed_counts_and_not_what_the_terminal_event_repeats():
+    body = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "other"}]}
+    made = await message(CREATED + words(0, "streamed") + completed(output=[body]))
+    assert made.text == "streamed"

@@ -19,7 +19,7 @@ from wisp.tools.schema import ALIASES, decode, schema_of
 
 
 def test_the_default_set_is_complete_and_small(bench: Bench) -> None:
-    assert list(bench.tools) == ["read", "write", "edit", "bash", "grep", "find", "ls"]
+    assert list(bench.tools) == ["read", "write", "edit", "bash", "process", "grep", "find", "ls"]
     specs = [msgspec.to_builtins(tool.spec) for tool in bench.tools.values()]
     assert len(json.dumps(specs, separators=(",", ":"))) <= 3600
     for tool in bench.tools.values():

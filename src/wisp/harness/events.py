@@ -54,9 +54,3 @@ class QueueUpdated(Event, frozen=True, tag="queue.updated"):
 
     steering: tuple[QueuedMessage, ...]
     follow_up: tuple[QueuedMessage, ...]
-
-
-class RepairReported(Event, frozen=True, tag="repair.reported"):
-    """Something broken was mended; told once."""
-
-    messages: tuple[str, ...]

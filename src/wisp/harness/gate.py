@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from wisp.harness.events import ToolApprovalRequested, ToolApprovalResolved
+from wisp.harness.masking import Masker
 from wisp.harness.ports import ApprovalAnswer, Approver
 from wisp.loop.ports import Emit
 from wisp.messages.content import Text
@@ -34,9 +35,10 @@ class Gate:
     memory, and die with the process.
     """
 
-    def __init__(self, policy: Policy, approver: Approver | None) -> None:
+    def __init__(self, policy: Policy, approver: Approver | None, masker: Masker | None = None) -> None:
         self.policy = policy
         self.approver = approver
+        self.masker = masker or Masker()
         self.denials: list[Denial] = []
 
     def unasked(self, call_id: str, prepared: Prepared) -> ToolOutcome | None:
@@ -59,7 +61,7 @@ class Gate:
             prepared.tool,
             prepared.digest(),
             prepared.summary,
-            prepared.preview or prepared.summary,
+            self.masker.mask(prepared.preview or prepared.summary),
             decision.reason,
             rule,
         )

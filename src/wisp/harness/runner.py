@@ -7,27 +7,27 @@ nothing outlives the process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
 from contextlib import aclosing, suppress
 from typing import Any
 
 from wisp.harness.cancel import CancelSwitch
 from wisp.harness.channel import Channel
-from wisp.harness.events import QueueUpdated, RepairReported
+from wisp.harness.events import QueueUpdated
 from wisp.harness.mailbox import Queues
 from wisp.harness.ports import FixedInstructions, Instructions, Recorder
 from wisp.harness.repair import repair
 from wisp.harness.toolbox import Toolbox
 from wisp.harness.transcript import Transcript
-from wisp.loop.events import AgentCompleted, Event, QueueMessageInjected
+from wisp.loop.events import AgentCompleted, Event, QueueMessageInjected, RepairReported
 from wisp.loop.limits import Limits
-from wisp.loop.ports import CallIntent, RequestIntent
+from wisp.loop.ports import CallIntent, Fitted, Fitter, NoFitter, RequestIntent
 from wisp.loop.runner import RunSpec, run_agent_loop
 from wisp.loop.settle import uncancelled
 from wisp.messages.content import clean_blocks
 from wisp.messages.ids import Clock
 from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
-from wisp.providers.base import ModelInfo, Provider
+from wisp.providers.base import ModelInfo, ModelRequest, Provider
 
 
 class Busy(RuntimeError):
@@ -64,7 +64,9 @@ class AgentHarness:
         effort: str = "",
         session_id: str = "",
         output_schema: dict[str, Any] | None = None,
+        fitter: Fitter | None = None,
     ) -> None:
+        self._fitter = fitter or NoFitter()
         self.provider = provider
         self.model = model
         self.toolbox = toolbox
@@ -80,6 +82,8 @@ class AgentHarness:
         self._transcript = Transcript()
         self._switch: CancelSwitch | None = None
         self._driver: asyncio.Task[None] | None = None
+        self.told: set[str] = set()
+        """Repairs of requests that were reported; each is told once."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -167,6 +171,7 @@ class AgentHarness:
                 guard=_Keeper(self._transcript, self._recorder),
                 mailbox=self.queues,
                 cancel=switch,
+                fitter=_Refitter(self._transcript, self._fitter),
             )
             async with aclosing(loop) as events:
                 async for event in events:
@@ -184,6 +189,12 @@ class AgentHarness:
             channel.put(event)
             channel.put(self.queues.state())
             return
+        if isinstance(event, RepairReported):
+            news = tuple(note for note in event.messages if note not in self.told)
+            if not news:
+                return
+            self.told.update(news)
+            event = RepairReported(news)
         if isinstance(event, AgentCompleted):
             await self._whole(self._ended(event), switch)
         channel.put(event)
@@ -213,6 +224,7 @@ class AgentHarness:
     async def _accept(self, message: UserMessage, channel: Channel[Event]) -> None:
         """Make the history lawful, then take the prompt; durable when this returns."""
         message = UserMessage(clean_blocks(message.content), message.id or self._clock.new_id())
+        message = self.toolbox.masker.message(message)
         repaired = None
         if self._base or self._transcript.open_calls:
             repaired = repair(self.messages, self._clock.new_id)
@@ -250,6 +262,20 @@ class _Keeper:
         if self._recorder is not None:
             await self._recorder.settled(outcome)
         self._transcript.append(outcome)
+
+
+class _Refitter:
+    """The loop's fitter: what it shortens is the conversation from then on."""
+
+    def __init__(self, transcript: Transcript, inner: Fitter) -> None:
+        self._transcript = transcript
+        self._inner = inner
+
+    async def fit(self, request: ModelRequest, *, overflow: bool) -> AsyncIterator[Event | Fitted]:
+        async for item in self._inner.fit(request, overflow=overflow):
+            if isinstance(item, Fitted):
+                self._transcript.rebase(item.messages)
+            yield item
 
 
 def _broken(exc: BaseException) -> AgentCompleted:

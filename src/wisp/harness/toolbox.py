@@ -81,6 +81,7 @@ class Toolbox:
     """A set of tools behind one gate; implements the loop's `ToolRuntime`."""
 
     def __init__(self, tools: Sequence[Tool], gate: Gate) -> None:
+        self.masker = gate.masker
         self._tools = {tool.spec.name: tool for tool in tools}
         self._specs = tuple(tool.spec for tool in tools)
         self.gate = gate
@@ -124,7 +125,12 @@ class Toolbox:
             arguments = strict_object(call.arguments)
         except NotAnObject as exc:
             raise ToolFailure("invalid_arguments", f"the arguments are not valid: {exc}") from None
-        return await self._in_thread(lambda: tool.prepare(arguments), None)
+        filled = self.masker.fill(tool.spec.name, arguments)
+        try:
+            return await self._in_thread(lambda: tool.prepare(filled), None)
+        except ToolFailure as failure:
+            said = self.masker.outcome(failure.outcome())
+            raise ToolFailure(failure.code, self.masker.mask(failure.message), **said.details) from None
 
     def touched(self, resources: Sequence[str]) -> int:
         """How many calls of ours have touched any of `resources` so far."""
@@ -143,7 +149,7 @@ class Toolbox:
 
         def progress(text: str) -> None:
             with suppress(RuntimeError):  # the event loop may be gone; a tool must not fail for that
-                loop.call_soon_threadsafe(emit, ToolExecutionProgress(call_id, text))
+                loop.call_soon_threadsafe(emit, ToolExecutionProgress(call_id, self.masker.mask(text)))
 
         context = RunContext(token, progress)
         try:
@@ -162,7 +168,7 @@ class Toolbox:
         finally:
             for name in prepared.resources:
                 self._written[name] = self._written.get(name, 0) + 1
-        return msgspec.structs.replace(outcome, content=clean_blocks(outcome.content))
+        return self.masker.outcome(msgspec.structs.replace(outcome, content=clean_blocks(outcome.content)))
 
     async def _again(self, tool: Tool, admitted: Prepared) -> Prepared:
         """Prepare an admitted call anew; only the state of the world may differ from what was admitted."""

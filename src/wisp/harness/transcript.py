@@ -36,6 +36,15 @@ class Transcript:
             self._open = [call.id for call in message.calls]
         self._messages.append(message)
 
+    def rebase(self, messages: Iterable[Message]) -> None:
+        """Go on from a shorter history that stands for this one.
+
+        Raises:
+            Unlawful: it is no lawful history; nothing was changed.
+        """
+        other = Transcript(messages)
+        self._messages, self._open = other._messages, other._open
+
     @property
     def open_calls(self) -> tuple[str, ...]:
         """Ids of calls that wait for their result."""

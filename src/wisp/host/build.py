@@ -14,16 +14,18 @@ import msgspec
 from wisp._version import __version__
 from wisp.context.blocks import Block, block, render
 from wisp.harness.gate import Gate
+from wisp.harness.masking import Masker
 from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
 from wisp.host.choosing import LetGo, find_choice, http_transport, nothing
 from wisp.host.client import OpenFailed, OpenRequest
-from wisp.host.configure import Configured, configure
+from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
-from wisp.host.models import Choice, ConfigError
+from wisp.host.models import Choice, ConfigError, choose_fallbacks
 from wisp.host.paths import environment as process_environment
-from wisp.host.secrets import without_secrets
+from wisp.host.sandbox import box_state, make_box, sandboxed_policy
+from wisp.host.secrets import known_secrets, without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
 from wisp.host.settings import (
     Settings,
@@ -33,16 +35,18 @@ from wisp.host.snapshot import InstructionFile, Snapshot
 from wisp.loop.limits import Limits
 from wisp.messages.ids import Clock, SystemClock
 from wisp.messages.message import Message
-from wisp.policy.decide import Policy
-from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
+from wisp.messages.usage import Price
 from wisp.providers.base import ModelInfo, Provider
 from wisp.providers.registry import build_provider
 from wisp.providers.transport import Transport
 from wisp.session.catalog import NoSuchSession, latest, resolve, session_path
 from wisp.session.lock import Locked
+from wisp.session.ports import FileHistory
 from wisp.session.runner import CodingSession
 from wisp.session.storage import MemoryStorage, Storage, StorageFailed
 from wisp.tools.base import Tool
+from wisp.workspace.background import Backgrounds
+from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 
@@ -63,6 +67,45 @@ class Overrides(msgspec.Struct, frozen=True):
     """Where the conversation is kept, instead of a session file."""
 
 
+class ModelService(msgspec.Struct, frozen=True):
+    """Whom this run asks, and what has to be let go afterwards."""
+
+    provider: Provider
+    model: ModelInfo
+    choices: tuple[Choice, ...] = ()
+    notes: tuple[str, ...] = ()
+    transport: Transport | None = None
+    let_go: LetGo = nothing
+
+    async def close(self) -> None:
+        """Close connections and whatever was started for them."""
+        await self.let_go()
+        if self.transport is not None:
+            await self.transport.aclose()
+
+
+async def _service(
+    request: OpenRequest, own: Overrides, configured: Configured, env: Mapping[str, str], clock: Clock
+) -> ModelService:
+    """The provider that the program brought, or the configured one with its fallbacks."""
+    settings = configured.settings
+    if own.provider is not None:
+        return ModelService(own.provider, ModelInfo(settings.model or own.provider.name))
+    dead_after = None if request.interactive else DEAD_AFTER
+    run, offline = _runner(env, clock), bool(request.replay)
+    choice, let_go = await find_choice(configured, env, clock, run, dead_after=dead_after, offline=offline)
+    others, notes = choose_fallbacks(settings, env, run, dead_after=dead_after)
+    transport = _transport(request, env, [choice, *others])
+    provider: Provider = build_provider(choice.endpoint, clock, transport)
+    if choice.renewable:
+        from wisp.host.renewal import renewing
+
+        path = configured.paths.credentials_file
+        provider, let_go = renewing(choice, path, env, clock, transport, settings)
+    provider = _with_fallbacks(provider, others, clock, transport)
+    return ModelService(provider, choice.model, (choice, *others), tuple(notes), transport, let_go)
+
+
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
     """Build the host that `request` describes.
 
@@ -73,51 +116,49 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
     settings = configured.settings
-    dead_after = None if request.interactive else DEAD_AFTER
-    transport: Transport | None = None
-    let_go: LetGo = nothing
-    provider: Provider
     try:
-        if own.provider is not None:
-            provider, model = own.provider, ModelInfo(settings.model or own.provider.name)
-        else:
-            run, offline = _runner(env, clock), bool(request.replay)
-            choice, let_go = await find_choice(
-                configured, env, clock, run, dead_after=dead_after, offline=offline
-            )
-            transport = _transport(request, env, choice)
-            provider, model = build_provider(choice.endpoint, clock, transport), choice.model
-            if choice.renewable:
-                from wisp.host.renewal import renewing
-
-                path = configured.paths.credentials_file
-                provider, let_go = renewing(choice, path, env, clock, transport, settings)
+        service = await _service(request, own, configured, env, clock)
         workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
     except (ConfigError, Refused) as exc:
         raise OpenFailed(str(exc)) from None
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = without_secrets(env, key_names)
-    tools = _offered([*_tools(workspace, child_env, configured, clock), *own.tools], settings)
-    gate = Gate(_policy(configured, request), own.approver or pending)
-    if own.storage is not None:
-        storage, resumed, session_id = own.storage, False, clock.new_id()
-    else:
-        storage, resumed, session_id = _storage(request, configured, clock)
+    if request.own_process and len(child_env) < len(env):
+        from wisp.workspace.private import keep_private
+
+        keep_private(env.keys() - child_env.keys())
+    backgrounds = Backgrounds()
+    box = make_box(workspace, configured, env, clock)
+    tools = _offered(
+        [*_tools(workspace, child_env, configured, clock, box, backgrounds), *own.tools], settings
+    )
+    policy = sandboxed_policy(configured, request, box, rules_of(configured))
+    keys = {c.endpoint.name: c.endpoint.key.reveal() for c in service.choices if c.endpoint.key}
+    gate = Gate(policy, own.approver or pending, Masker(known_secrets(env, keys)))
     blocks = [
         *instruction_blocks(configured, workspace, clock),
         *(block("program", text, "the calling program") for text in own.instructions),
     ]
+    if own.storage is not None:
+        storage, resumed, session_id = own.storage, False, clock.new_id()
+    else:
+        storage, resumed, session_id = _storage(request, configured, clock)
+    files = None
+    if storage.where:
+        from wisp.host.undo import snapshots_of
+
+        files = snapshots_of(workspace, configured.paths.state)
 
     async def close() -> None:
+        backgrounds.close()
+        box.close()
         workspace.close()
-        await let_go()
-        if transport is not None:
-            await transport.aclose()
+        await service.close()
 
-    return assemble_host(
-        provider=provider,
-        model=model,
+    host = assemble_host(
+        provider=service.provider,
+        model=service.model,
         tools=tools,
         gate=gate,
         approvals=pending,
@@ -128,9 +169,15 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         blocks=blocks,
         settings=settings,
         clock=clock,
-        notes=tuple(map(str, configured.resolved.problems)),
+        files=files,
+        sandbox=box_state(box),
+        notes=(*map(str, configured.resolved.problems), *service.notes),
+        prices={(other.endpoint.name, other.model.id): other.model.price for other in service.choices[1:]},
         on_close=close,
     )
+    if request.record or request.replay:
+        _tell_variables(service.transport, host.snapshot(), blocks)
+    return host
 
 
 def assemble_host(
@@ -147,7 +194,10 @@ def assemble_host(
     blocks: Sequence[Block],
     settings: Settings,
     clock: Clock,
+    files: FileHistory | None = None,
+    sandbox: str = "none",
     notes: tuple[str, ...] = (),
+    prices: Mapping[tuple[str, str], Price] | None = None,
     on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
     """Put the parts together; whatever they are, they are joined the same way.
@@ -163,7 +213,9 @@ def assemble_host(
             cwd=cwd,
             session_id=session_id,
             price=model.price,
+            prices=prices,
             created_by=f"wisp {__version__}",
+            files=files,
         )
     except StorageFailed as exc:
         raise OpenFailed(str(exc), 1) from None
@@ -179,6 +231,7 @@ def assemble_host(
             history=history,
             effort=settings.effort,
             session_id=session.id,
+            fitter=session.window,
         )
 
     session.attach(make)
@@ -191,7 +244,7 @@ def assemble_host(
         tools=tuple(tool.spec.name for tool in tools),
         cwd=cwd,
         permission_mode=gate.policy.mode,
-        sandbox="none",
+        sandbox=sandbox,
         instructions=tuple(InstructionFile(b.source, b.size) for b in blocks if b.name != "environment"),
         notes=notes,
         messages=len(session.state.messages),
@@ -212,28 +265,62 @@ def assemble_host(
 # -- parts ------------------------------------------------------------------------------------------------
 
 
-def _transport(request: OpenRequest, env: Mapping[str, str], choice: Choice) -> Transport:
+def _with_fallbacks(
+    first: Provider, others: Sequence[Choice], clock: Clock, transport: Transport
+) -> Provider:
+    """`first`, with the others to stand in for it."""
+    if not others:
+        return first
+    from wisp.providers.fallback import Alternative, FallbackProvider
+
+    def alternative(choice: Choice) -> Alternative:
+        return Alternative(
+            choice.endpoint.name,
+            choice.model,
+            lambda: build_provider(choice.endpoint, clock, transport),
+        )
+
+    return FallbackProvider(first, [alternative(choice) for choice in others])
+
+
+def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[Choice]) -> Transport:
     """The network, a recording of it, or one played back."""
     if request.replay:
         from wisp.providers.replayed import ReplayTransport, load_recording
 
         try:
-            return ReplayTransport(load_recording(request.replay), strict=True)
+            recording = load_recording(request.replay)
+            return ReplayTransport(recording.exchanges, strict=True, recorded=recording.variables)
         except (OSError, ValueError) as exc:
             raise OpenFailed(f"--replay {request.replay}: {exc}", 2) from None
-    transport = http_transport(env, choice.service)
+    transport = http_transport(env, choices[0].service)
     if not request.record:
         return transport
     from wisp.providers.replayed import RecordingTransport
 
     try:
-        return RecordingTransport(transport, request.record, [choice.endpoint.key.reveal()])
+        keys = [choice.endpoint.key.reveal() for choice in choices]
+        return RecordingTransport(transport, request.record, keys)
     except OSError as exc:
         raise OpenFailed(f"--record {request.record}: {exc.strerror or exc}", 2) from None
 
 
+def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Sequence[Block]) -> None:
+    """Say what of this run's requests another run will have otherwise."""
+    from wisp.providers.replayed import RecordingTransport, ReplayTransport
+
+    assert isinstance(transport, RecordingTransport | ReplayTransport)
+    place = next((found.text for found in blocks if found.name == "environment"), "")
+    transport.variables = {"environment": place, "cwd": snapshot.cwd, "session_id": snapshot.session_id}
+
+
 def _tools(
-    workspace: Workspace, env: Mapping[str, str], configured: Configured, clock: Clock
+    workspace: Workspace,
+    env: Mapping[str, str],
+    configured: Configured,
+    clock: Clock,
+    box: Box,
+    backgrounds: Backgrounds,
 ) -> Sequence[Tool]:
     from wisp.tools.builtin import default_tools
     from wisp.workspace.text import DEFAULT_FALLBACKS
@@ -246,6 +333,8 @@ def _tools(
         spool_folder=configured.paths.output,
         shell=configured.settings.shell,
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
+        box=box,
+        backgrounds=backgrounds,
     )
 
 
@@ -257,31 +346,6 @@ def _offered(tools: Sequence[Tool], settings: Settings) -> Sequence[Tool]:
     if unknown:
         raise OpenFailed(f"there is no tool {unknown[0]!r}; the tools are: {', '.join(names)}", 2)
     return [tool for tool in tools if tool.spec.name in settings.tools]
-
-
-def _policy(configured: Configured, request: OpenRequest) -> Policy:
-    settings = configured.settings
-    mode = settings.permission_mode
-    if settings.sandbox == "required":
-        raise OpenFailed("no sandbox works here yet; use --sandbox auto or off")
-    if request.yes:
-        raise OpenFailed(
-            "--yes needs a working sandbox and there is none here; to run everything unasked, "
-            "say so: --permission-mode full"
-        )
-    return Policy(mode, configured.cwd, _rules(configured))
-
-
-def _rules(configured: Configured) -> Rules:
-    permissions = configured.settings.permissions
-
-    def parsed(texts: Sequence[str]) -> tuple[Rule, ...]:
-        try:
-            return tuple(map(parse_rule, texts))
-        except BadRule as exc:
-            raise OpenFailed(str(exc), 2) from None
-
-    return Rules(parsed(permissions.allow), parsed(permissions.deny))
 
 
 def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tuple[Storage, bool, str]:

@@ -54,7 +54,13 @@ async def find_choice(
 
     def pick() -> Choice:
         return choose(
-            settings, env, run_command, dead_after=dead_after, logins=logins, found_locally=lambda: found
+            settings,
+            env,
+            run_command,
+            dead_after=dead_after,
+            logins=logins,
+            found_locally=lambda: found,
+            need_key=not offline,
         )
 
     try:

@@ -25,6 +25,8 @@ class OpenRequest(msgspec.Struct, frozen=True):
     resume: str = ""
     no_session: bool = False
     yes: bool = False
+    own_process: bool = False
+    """The process is wisp's from start to end, so that it may be closed to debuggers and core dumps."""
     trust: bool = False
     no_project: bool = False
     strict_config: bool = False

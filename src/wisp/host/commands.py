@@ -51,4 +51,10 @@ class Configure(Command, frozen=True, tag="configure"):
     permission_mode: str | None = None
 
 
-AnyCommand = Prompt | Steer | FollowUp | Cancel | Approve | Configure
+class Compact(Command, frozen=True, tag="compact"):
+    """Shorten the conversation before the next request."""
+
+    instructions: str = ""
+
+
+AnyCommand = Compact | Prompt | Steer | FollowUp | Cancel | Approve | Configure

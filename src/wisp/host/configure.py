@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -20,6 +20,7 @@ from wisp.host.settings import (
     read_file,
 )
 from wisp.messages.ids import Clock
+from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
 
 
 class Configured(msgspec.Struct, frozen=True):
@@ -34,6 +35,11 @@ class Configured(msgspec.Struct, frozen=True):
     def settings(self) -> Settings:
         """The merged settings."""
         return self.resolved.settings
+
+    @property
+    def rules_are_whole(self) -> bool:
+        """Whether every permission rule could be read; a source that could not be read may have held some."""
+        return not any(not p.key or p.key.startswith("permissions") for p in self.resolved.problems)
 
     @property
     def session_base(self) -> str:
@@ -75,3 +81,20 @@ def _folder(given: str) -> str:
     if not os.path.isdir(path):
         raise OpenFailed(f"{given!r} is not a folder", 2)
     return path
+
+
+def rules_of(configured: Configured) -> Rules:
+    """The standing rules of the settings.
+
+    Raises:
+        OpenFailed: one is no rule.
+    """
+    permissions = configured.settings.permissions
+
+    def parsed(texts: Sequence[str]) -> tuple[Rule, ...]:
+        try:
+            return tuple(map(parse_rule, texts))
+        except BadRule as exc:
+            raise OpenFailed(str(exc), 2) from None
+
+    return Rules(parsed(permissions.allow), parsed(permissions.deny))

@@ -13,13 +13,15 @@ import msgspec
 
 from wisp.harness.events import (
     QueueUpdated,
-    RepairReported,
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
 from wisp.loop.events import (
     AgentCompleted,
     AgentStarted,
+    CacheBroken,
+    CompactionCompleted,
+    CompactionStarted,
     ErrorReported,
     Event,
     MessageCompleted,
@@ -27,7 +29,9 @@ from wisp.loop.events import (
     MessageStarted,
     MessageWithdrawn,
     ProviderRetrying,
+    ProviderSwitched,
     QueueMessageInjected,
+    RepairReported,
     ToolCalled,
     ToolExecutionEnded,
     ToolExecutionProgress,
@@ -67,6 +71,9 @@ def wire(envelope: Envelope, at: str) -> dict[str, Any]:
 __all__ = [
     "AgentCompleted",
     "AgentStarted",
+    "CacheBroken",
+    "CompactionCompleted",
+    "CompactionStarted",
     "Envelope",
     "ErrorReported",
     "Event",
@@ -75,6 +82,7 @@ __all__ = [
     "MessageStarted",
     "MessageWithdrawn",
     "ProviderRetrying",
+    "ProviderSwitched",
     "QueueMessageInjected",
     "QueueUpdated",
     "RepairReported",

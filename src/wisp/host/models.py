@@ -41,6 +41,7 @@ class Service(msgspec.Struct, frozen=True):
     key_command: tuple[str, ...] = ()
     local: bool = False
     headers: dict[str, str] = {}
+    store: bool = False
     compat: dict[str, object] = {}
     models: dict[str, ModelSettings] = {}
     configured: bool = False
@@ -92,6 +93,7 @@ def _from_settings(name: str, table: ProviderSettings, base: Service | None) -> 
         table.api_key_command,
         base.local if base else False,
         table.headers,
+        table.store,
         table.compat,
         table.models,
         configured=True,
@@ -110,6 +112,7 @@ def choose(
     dead_after: float | None,
     logins: Logins | None = None,
     found_locally: Callable[[], tuple[str, str] | None] = lambda: None,
+    need_key: bool = True,
 ) -> Choice:
     """The endpoint and model of a run.
 
@@ -119,6 +122,7 @@ def choose(
         run_command: runs an `api_key_command` and returns what it prints.
         dead_after: seconds after which an endpoint that never answered is given up; None for never.
         logins: what `wisp login` stored; asked only where environment and command give nothing.
+        need_key: whether a service that wants a key must have one; not where nothing is sent.
         found_locally: looks for a local server; `(provider, model)` or None.
 
     Raises:
@@ -137,7 +141,7 @@ def choose(
         raise ConfigError(str(exc)) from None
     token = login is not None and login.kind == "oauth"
     key = key or (login.secret if login else "")
-    if not key and not service.local and (service.key_variables or service.oauth):
+    if need_key and not key and not service.local and (service.key_variables or service.oauth):
         raise ConfigError(_no_key(service))
     endpoint = endpoint_of(service, key, token=token, settings=settings, dead_after=dead_after)
     return Choice(endpoint, model_info(service, model), service, token)
@@ -156,6 +160,7 @@ def endpoint_of(
         service.base_url,
         Secret(key),
         tuple(headers.items()),
+        store=service.store,
         max_retries=settings.max_retries,
         dead_after=dead_after,
     )
@@ -183,6 +188,25 @@ class _Keys:
 
     def have(self, service: Service) -> bool:
         return self.in_environment(service) or self.stored(service)
+
+
+def choose_fallbacks(
+    settings: Settings,
+    env: Mapping[str, str],
+    run_command: Callable[[Sequence[str]], str],
+    *,
+    dead_after: float | None,
+) -> tuple[list[Choice], list[str]]:
+    """The models of `fallback_models` in order, and a note for each that cannot be used."""
+    found: list[Choice] = []
+    notes: list[str] = []
+    for name in settings.fallback_models:
+        alone = msgspec.structs.replace(settings, model=name, provider="", base_url="")
+        try:
+            found.append(choose(alone, env, run_command, dead_after=dead_after))
+        except ConfigError as exc:
+            notes.append(f"fallback_models: {name} cannot be used: {exc}")
+    return found, notes
 
 
 def model_info(service: Service, model: str) -> ModelInfo:

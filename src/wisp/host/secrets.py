@@ -164,6 +164,15 @@ def without_secrets(env: Mapping[str, str], extra: Sequence[str]) -> dict[str, s
     }
 
 
+def known_secrets(env: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+    """Names and values of every credential this process knows: `extra`, and what the environment holds."""
+    found = {name: value for name, value in extra.items() if value}
+    for name, value in env.items():
+        if value and not name.upper().startswith("WISP_") and _looks_secret(name):
+            found.setdefault(name, value)
+    return found
+
+
 def _looks_secret(name: str) -> bool:
     upper = name.upper()
     return upper.startswith("WISP_") or upper.endswith(_ENDINGS) or upper in _NAMES

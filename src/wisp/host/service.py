@@ -14,10 +14,11 @@ import msgspec
 
 from wisp.harness.channel import Channel
 from wisp.harness.events import ToolApprovalRequested
+from wisp.harness.mailbox import QueueFull
 from wisp.harness.ports import ApprovalAnswer
 from wisp.harness.runner import AgentHarness
 from wisp.host.client import CommandRefused
-from wisp.host.commands import AnyCommand, Approve, Cancel, Configure, FollowUp, Prompt, Steer
+from wisp.host.commands import AnyCommand, Approve, Cancel, Compact, Configure, FollowUp, Prompt, Steer
 from wisp.host.events import Envelope, SessionOpened
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
@@ -93,7 +94,13 @@ class SessionHost:
         """The state at this moment."""
         messages = len(self._session.state.messages)
         gate = self._harness.toolbox.gate
-        return msgspec.structs.replace(self._snapshot, messages=messages, permission_mode=gate.policy.mode)
+        return msgspec.structs.replace(
+            self._snapshot,
+            messages=messages,
+            permission_mode=gate.policy.mode,
+            provider=self.view.provider or self._snapshot.provider,
+            model=self.view.model or self._snapshot.model,
+        )
 
     def events(self) -> AsyncGenerator[Envelope, None]:
         """Every event from the moment this is called on."""
@@ -112,10 +119,8 @@ class SessionHost:
         """Have `command` done; see `HostClient.send`."""
         if isinstance(command, Prompt):
             self._start(command)
-        elif isinstance(command, Steer):
-            self._publish(self._harness.steer(command.text))
-        elif isinstance(command, FollowUp):
-            self._publish(self._harness.follow_up(command.text))
+        elif isinstance(command, Steer | FollowUp):
+            self._queue(command)
         elif isinstance(command, Cancel):
             self._cancel(command.reason)
         elif isinstance(command, Approve):
@@ -124,6 +129,15 @@ class SessionHost:
             self._approvals.answer(command)
         elif isinstance(command, Configure):
             self._configure(command)
+        elif isinstance(command, Compact):
+            self._session.window.ask_for(command.instructions)
+
+    def _queue(self, command: Steer | FollowUp) -> None:
+        put = self._harness.steer if isinstance(command, Steer) else self._harness.follow_up
+        try:
+            self._publish(put(command.text))
+        except QueueFull as exc:
+            raise CommandRefused(str(exc)) from None
 
     async def settled(self) -> None:
         """Until no run is in progress."""

@@ -67,6 +67,8 @@ class ProviderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     api_key_env: str = ""
     api_key_command: tuple[str, ...] = ()
     headers: dict[str, str] = {}
+    store: bool = False
+    """Whether the service may store what is said, so that it need not be sent again (Responses only)."""
     compat: dict[str, Any] = {}
     oauth: OAuthSettings | None = None
     ca_bundle: str = ""
@@ -89,11 +91,15 @@ class Settings(msgspec.Struct, frozen=True):
 
     model: str = ""
     provider: str = ""
+    fallback_models: tuple[str, ...] = ()
+    """`PROVIDER/MODEL` of those that answer when the first cannot, in order."""
     effort: str = ""
     base_url: str = ""
     output_format: OutputFormat = "text"
     permission_mode: Mode = "ask"
     sandbox: SandboxMode = "auto"
+    network: str = "none"
+    """What commands in the sandbox may reach: `none`, `on`, or hosts separated by commas."""
     tools: tuple[str, ...] | None = None
     max_turns: Count | None = None
     max_cost: Amount | None = None
@@ -119,6 +125,8 @@ class Problem(msgspec.Struct, frozen=True):
     line: int
     """From 1; 0 where there is none."""
     message: str
+    key: str = ""
+    """The setting concerned; empty for the whole source."""
 
     def __str__(self) -> str:
         where = f"{self.source}, line {self.line}" if self.line else self.source
@@ -177,7 +185,11 @@ def environment_layers(env: Mapping[str, str]) -> list[Layer]:
         value = env.get(f"WISP_{name.upper()}")
         if not value or name in ("permissions", "providers"):
             continue
-        parsed: Any = tuple(filter(None, value.split(","))) if name in ("tools", "add_dir") else value
+        parsed: Any = (
+            tuple(filter(None, value.split(",")))
+            if name in ("tools", "add_dir", "fallback_models")
+            else value
+        )
         layers.append(Layer(f"WISP_{name.upper()}", {name: parsed}))
     return layers
 
@@ -189,7 +201,9 @@ def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
     wrong = list(problems)
     for layer in layers:
         taken, bad = _lenient(Settings, layer.values, ())
-        wrong += [Problem(layer.source, _line_of(layer.text, where), what) for where, what in bad]
+        wrong += [
+            Problem(layer.source, _line_of(layer.text, where), what, ".".join(where)) for where, what in bad
+        ]
         for key, value in taken.items():
             found[key] = _combine(key, found.get(key), value)
             origins[key] = layer.source

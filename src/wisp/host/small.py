@@ -9,12 +9,15 @@ from typing import Any
 import msgspec
 
 from wisp.host.client import OpenFailed, OpenRequest
-from wisp.host.configure import Configured, configure
+from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.doctor import examine
 from wisp.host.library import SessionContent, SessionInfo, TrustBook, list_sessions, show_session
 from wisp.host.paths import environment
 from wisp.host.settings import Settings
+from wisp.host.undo import FileUndo
 from wisp.messages.ids import SystemClock
+from wisp.messages.tool import Effect
+from wisp.policy.decide import Policy, decide
 
 
 class HostLibrary:
@@ -102,6 +105,27 @@ class HostLibrary:
         elif verb == "revoke":
             book.decide(path, trusted=False)
         return f"{path}: {book.state(path)}"
+
+    def judge(self, command: str) -> tuple[str, str]:
+        """What would become of a shell command here, as `(verdict, reason)`; nothing is run."""
+        configured = self._configured()
+        policy = Policy(configured.settings.permission_mode, configured.cwd, rules_of(configured))
+        decision = decide("bash", (Effect("execute", command),), policy)
+        return decision.verdict, decision.reason
+
+    def rules(self) -> list[tuple[str, str]]:
+        """The standing rules, the mode first."""
+        configured = self._configured()
+        rules = rules_of(configured)
+        return [
+            ("mode", configured.settings.permission_mode),
+            *(("deny", rule.text) for rule in rules.deny),
+            *(("allow", rule.text) for rule in rules.allow),
+        ]
+
+    def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> FileUndo:
+        """An undo or redo of this folder's newest session, or of the one that `prefix` names."""
+        return FileUndo(self._configured(), self._clock, redo=redo, one_turn=one_turn, prefix=prefix)
 
     def config(self) -> list[dict[str, Any]]:
         """Every setting, its value and its origin."""

@@ -24,7 +24,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     cwd: str
     permission_mode: str
     sandbox: str
-    """What boxes commands here: `none` until one is built."""
+    """What is meant to box commands here: `bubblewrap`, `none`, or `off`.  Proven at the first command."""
     instructions: tuple[InstructionFile, ...] = ()
     notes: tuple[str, ...] = ()
     """What a person should know before the first prompt: repairs, ignored settings."""

@@ -19,6 +19,7 @@ from wisp.loop.events import (
     MessageDelta,
     MessageStarted,
     ProviderRetrying,
+    ProviderSwitched,
     RunStop,
     ToolExecutionEnded,
     ToolExecutionStarted,
@@ -90,6 +91,8 @@ def reduce(view: View, envelope: Envelope) -> None:
         view.phase = "thinking"
     elif isinstance(event, TurnCompleted):
         view.running_tool = ""
+    elif isinstance(event, ProviderSwitched):
+        view.provider, view.model = event.provider, event.model
     elif isinstance(event, ToolExecutionStarted):
         view.phase, view.running_tool = "tool", event.name
     elif isinstance(event, ToolExecutionEnded):

@@ -2,8 +2,10 @@
 
     AgentStarted
       ( TurnStarted
-          ProviderRetrying*  MessageStarted  MessageDelta*
-          ( MessageWithdrawn  ProviderRetrying+  MessageStarted  MessageDelta* )*
+          (CompactionStarted  CompactionCompleted)?
+          ( RepairReported | CacheBroken | ProviderSwitched | ProviderRetrying )*
+          MessageStarted  MessageDelta*
+          ( MessageWithdrawn  ( ProviderRetrying | ProviderSwitched )+  MessageStarted  MessageDelta* )*
           MessageCompleted
           for each call, in order:   ToolCalled  ToolExecutionStarted  (approval events)?
           for each call, in order:   ToolExecutionProgress*  ToolExecutionEnded  ToolResultAdded
@@ -23,6 +25,7 @@ from typing import Any, Literal
 import msgspec
 
 from wisp.messages.message import AssistantMessage, Message, StopReason, ToolResult
+from wisp.messages.usage import Usage
 
 RunStop = Literal[
     "model_finished", "turn_limit", "budget", "refused", "cancelled", "provider_failure", "error"
@@ -47,6 +50,29 @@ class TurnStarted(Event, frozen=True, tag="turn.started"):
     """A request is about to be made; turns count from 1 within a run."""
 
     turn: int
+
+
+class RepairReported(Event, frozen=True, tag="repair.reported"):
+    """Something broken was mended, or left out of requests; each sentence is told once a conversation."""
+
+    messages: tuple[str, ...]
+
+
+class CacheBroken(Event, frozen=True, tag="cache.broken"):
+    """The coming request does not continue the one before it: the provider's prompt cache starts anew."""
+
+    turn: int
+    reasons: tuple[str, ...]
+    """Some of `model`, `system`, `tools`, `settings`, `history`."""
+
+
+class ProviderSwitched(Event, frozen=True, tag="provider.switched"):
+    """The model that was chosen cannot answer now; this one does until the user speaks again."""
+
+    turn: int
+    provider: str
+    model: str
+    reason: str
 
 
 class ProviderRetrying(Event, frozen=True, tag="provider.retrying"):
@@ -152,6 +178,8 @@ class TurnCompleted(Event, frozen=True, tag="turn.completed"):
     turn: int
     outcome: TurnOutcome
     finish_reason: StopReason
+    will_retry: bool = False
+    """The request did not fit; the conversation was shortened and another turn follows."""
 
 
 class QueueMessageInjected(Event, frozen=True, tag="queue.message.injected"):
@@ -159,6 +187,27 @@ class QueueMessageInjected(Event, frozen=True, tag="queue.message.injected"):
 
     kind: Literal["steer", "follow_up", "notice"]
     message: Message
+
+
+class CompactionStarted(Event, frozen=True, tag="compaction.started"):
+    """The conversation is about to be shortened to fit the model's window; between two requests."""
+
+    reason: str
+    """`threshold`, `manual` or `overflow`."""
+    tokens_before: int
+    """Size of the next request: what the provider last said plus an estimate of what came since."""
+
+
+class CompactionCompleted(Event, frozen=True, tag="compaction.completed"):
+    """It was shortened, or that would not have helped."""
+
+    reason: str
+    outcome: Literal["completed", "no_gain"]
+    tokens_before: int
+    tokens_after: int
+    """An estimate."""
+    usage: Usage | None = None
+    """What the summary cost."""
 
 
 class ErrorReported(Event, frozen=True, tag="error"):

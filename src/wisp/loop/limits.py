@@ -32,6 +32,11 @@ class Spent(msgspec.Struct, frozen=True):
         both_known = self.cost is not None and cost is not None
         return Spent(self.turns + 1, total, (self.cost or 0) + (cost or 0) if both_known else None)
 
+    def beside(self, usage: Usage | None, cost: float | None) -> Spent:
+        """With a request that is no turn of the run: a summary."""
+        after = self.after(usage, cost)
+        return Spent(self.turns, after.usage, after.cost)
+
 
 class Exhausted(msgspec.Struct, frozen=True):
     """Which ceiling was reached."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from wisp.loop.events import Event, QueueMessageInjected
 from wisp.messages.content import ToolCall
-from wisp.messages.message import AssistantMessage, ToolResult
+from wisp.messages.message import AssistantMessage, Message, ToolResult
 from wisp.messages.tool import Replay, ToolOutcome, ToolSpec
+from wisp.messages.usage import Usage
+from wisp.providers.base import ModelRequest
 
 Emit = Callable[[Event], None]
 """Tell an event from inside a call, in the event loop's thread only; never blocks, never raises."""
@@ -107,6 +109,37 @@ class Mailbox(Protocol):
     def collect(self, *, would_stop: bool) -> Sequence[QueueMessageInjected]:
         """Take what may be delivered now, first in first out; follow-ups only when the run would stop."""
         ...
+
+
+class Fitted(msgspec.Struct, frozen=True):
+    """A shorter history that the run goes on with."""
+
+    messages: tuple[Message, ...]
+    usage: Usage | None = None
+    """What making it cost; counts against the run's limits."""
+    cost: float | None = 0.0
+
+
+class Fitter(Protocol):
+    """Keeps requests within the model's window."""
+
+    def fit(self, request: ModelRequest, *, overflow: bool) -> AsyncIterator[Event | Fitted]:
+        """Asked before each request, and after one that did not fit (`overflow`).
+
+        Yields what is to be told and, last, a `Fitted` when the history was shortened.  What it yields is
+        durable already.  A cancellation passes through.
+        """
+        ...
+
+
+class NoFitter:
+    """Lets every request be as large as it is."""
+
+    async def fit(self, request: ModelRequest, *, overflow: bool) -> AsyncIterator[Event | Fitted]:
+        """Nothing."""
+        nothing: tuple[Event, ...] = ()
+        for event in nothing:
+            yield event
 
 
 class Cancellation(Protocol):

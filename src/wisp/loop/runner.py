@@ -29,8 +29,11 @@ from wisp.loop.limits import Limits, Spent, exhausted
 from wisp.loop.ports import (
     Cancellation,
     EffectGuard,
+    Fitted,
+    Fitter,
     Mailbox,
     NeverCancelled,
+    NoFitter,
     NoGuard,
     NoMail,
     RequestIntent,
@@ -41,7 +44,7 @@ from wisp.loop.stream import AnswerStream
 from wisp.loop.turn import AskAgain, RefuseCalls, RunCalls, Stop, what_next
 from wisp.messages.ids import Clock
 from wisp.messages.message import AssistantMessage, Message, StopReason, ToolResult
-from wisp.messages.usage import Usage, cost_of
+from wisp.messages.usage import ZERO, Price, Usage, cost_of
 from wisp.providers.base import ModelInfo, ModelRequest, Provider
 from wisp.providers.events import Failed
 
@@ -68,6 +71,7 @@ async def run_agent_loop(
     guard: EffectGuard | None = None,
     mailbox: Mailbox | None = None,
     cancel: Cancellation | None = None,
+    fitter: Fitter | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Ask, run what is called, ask again, until there is a reason to stop.
 
@@ -81,6 +85,7 @@ async def run_agent_loop(
         guard: told, and awaited, around every request and every call.
         mailbox: asked for waiting messages at every request boundary.
         cancel: says whether a cancellation of this task was asked for.
+        fitter: keeps requests within the model's window.
 
     Yields:
         Events in the order of `wisp.loop.events`; `AgentCompleted` last.  After a requested cancellation
@@ -99,6 +104,7 @@ async def run_agent_loop(
         guard or NoGuard(),
         mailbox or NoMail(),
         cancel or NeverCancelled(),
+        fitter or NoFitter(),
     )
     async with aclosing(run.events()) as events:
         async for event in events:
@@ -118,7 +124,11 @@ class _Run:
         guard: EffectGuard,
         mailbox: Mailbox,
         cancel: Cancellation,
+        fitter: Fitter,
     ) -> None:
+        self.fitter = fitter
+        self.refitted = False
+        self.overflowed = False
         self.messages = messages
         self.spec = spec
         self.provider = provider
@@ -153,7 +163,8 @@ class _Run:
             except Exception as exc:  # raised again below, once the turn has its end
                 broken = exc
             outcome = self._outcome(broken)
-            yield TurnCompleted(turn, outcome, self._finish_reason(outcome))
+            again = self.overflowed and self.answer is None and self.stop is None
+            yield TurnCompleted(turn, "failed" if again else outcome, self._finish_reason(outcome), again)
             if broken is not None:
                 raise broken
             for injected in self._boundary():
@@ -216,8 +227,37 @@ class _Run:
         else:
             assert isinstance(step, AskAgain)
 
+    async def _fit(self, *, overflow: bool) -> AsyncGenerator[Event, None]:
+        """Have the history shortened where it does not fit; `refitted` says whether it was."""
+        self.refitted = False
+        async for item in self.fitter.fit(self._request(), overflow=overflow):
+            if isinstance(item, Fitted):
+                self.messages = list(item.messages)
+                self.spent = self.spent.beside(item.usage or ZERO, item.cost)
+                self.refitted = True
+            else:
+                yield item
+
+    async def _overflowed(self, failed: Failed) -> AsyncGenerator[Event, None]:
+        """The request did not fit: shorten once and let another turn follow, else the run is over."""
+        if not self.overflowed:
+            async for event in self._fit(overflow=True):
+                yield event
+            if self.refitted:
+                self.overflowed = True
+                return
+        self._end("provider_failure", failed.message, failed.kind)
+
     async def _ask(self, turn: int) -> AsyncGenerator[Event, None]:
         message_id = self.clock.new_id()
+        try:
+            async for event in self._fit(overflow=False):
+                yield event
+        except asyncio.CancelledError as exc:
+            self._caught(exc)
+            self._spend(None, None)
+            self._cancelled()
+            return
         stream = AnswerStream(self.provider, self._request(), turn, message_id)
         try:
             await self.guard.about_to(RequestIntent(turn, message_id))
@@ -240,10 +280,21 @@ class _Run:
         elif isinstance(final, Failed):
             self._spend(None, None)
             await self._keep_partial(stream.partial("error", final.message))
-            if not self._cancelled():
+            if self._cancelled():
+                return
+            if final.kind != "too_long":
                 self._end("provider_failure", final.message, final.kind)
+                return
+            try:
+                async for event in self._overflowed(final):
+                    yield event
+            except asyncio.CancelledError as exc:
+                self._caught(exc)
+                self._cancelled()
         else:
-            async for event in self._accept(turn, msgspec.structs.replace(final.message, id=message_id)):
+            self.overflowed = False
+            answer = msgspec.structs.replace(final.message, id=message_id)
+            async for event in self._accept(turn, answer, stream.price):
                 yield event
 
     def _request(self) -> ModelRequest:
@@ -259,14 +310,16 @@ class _Run:
             spec.output_schema,
         )
 
-    async def _accept(self, turn: int, message: AssistantMessage) -> AsyncGenerator[Event, None]:
+    async def _accept(
+        self, turn: int, message: AssistantMessage, price: Price
+    ) -> AsyncGenerator[Event, None]:
         """Keep a whole message; only after that may anything it asks for happen."""
         ids = [call.id for call in message.calls]
         if len(set(ids)) != len(ids):
             self._spend(message.usage, None)
             self._end("provider_failure", "the model used one call id twice in a message", "wire")
             return
-        cost = cost_of(message.usage or Usage(), self.spec.model.price)
+        cost = cost_of(message.usage or Usage(), price)
         self._spend(message.usage, cost)
         await self._keep(message)
         self.answer = message

@@ -11,21 +11,28 @@ from typing import cast
 import msgspec
 
 from wisp.loop.events import (
+    CacheBroken,
     Event,
     MessageDelta,
     MessageStarted,
     MessageWithdrawn,
     ProviderRetrying,
+    ProviderSwitched,
+    RepairReported,
 )
 from wisp.messages.content import AssistantBlock, Text, Thinking
 from wisp.messages.message import AssistantMessage, StopReason
+from wisp.messages.usage import Price
+from wisp.providers import events as provided
 from wisp.providers.base import ModelRequest, Provider
 from wisp.providers.events import (
     ArgumentsDelta,
     Failed,
     Finished,
+    Repaired,
     Retrying,
     Started,
+    Switched,
     TextDelta,
     ThinkingDelta,
     Withdrawn,
@@ -45,6 +52,9 @@ class AnswerStream:
         self._turn = turn
         self._id = message_id
         self._said: dict[int, tuple[type[Text] | type[Thinking], list[str]]] = {}
+        self._answering = provider.name
+        self.price: Price = request.model.price
+        """List prices of the model that answers, which need not be the one that was asked for."""
         self.final: Finished | Failed | None = None
 
     async def events(self) -> AsyncGenerator[Event, None]:
@@ -85,13 +95,21 @@ class AnswerStream:
         if isinstance(event, Retrying):
             return ProviderRetrying(
                 self._turn,
-                self._provider.name,
+                self._answering,
                 event.attempt,
                 event.max_attempts,
                 event.delay,
                 event.reason,
                 event.status,
             )
+        if isinstance(event, Repaired):
+            return RepairReported(event.notes)
+        if isinstance(event, provided.CacheBroken):
+            return CacheBroken(self._turn, event.reasons)
+        if isinstance(event, Switched):
+            self._answering, self.price = event.provider, event.price
+            if event.news:
+                return ProviderSwitched(self._turn, event.provider, event.model, event.reason)
         return None
 
     def _keep(self, index: int, kind: type[Text] | type[Thinking], text: str) -> None:

@@ -37,6 +37,10 @@ class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
     """For writes: the target is there already."""
     protected: str = ""
     """For paths: why this name deserves a question of its own (git, settings, secrets); empty if not."""
+    boxed: bool = False
+    """For commands: it runs in the operating-system sandbox, which was seen to work."""
+    unboxed: str = ""
+    """For commands: why it does not; empty where nobody asked for a sandbox."""
 
 
 Replay = Literal["safe", "never"]

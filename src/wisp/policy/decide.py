@@ -42,9 +42,50 @@ def _one(tool: str, effect: Effect, policy: Policy) -> Decision:
         if denies(rule, tool, effect, policy.root):
             return Decision("deny", f"the rule deny {rule.text!r} forbids it")
     decision = judge(effect, policy.mode, sandboxed=policy.sandboxed)
+    if effect.kind == "execute":
+        decision = _command(effect.target, decision, policy.root)
     if decision.verdict != "ask" or decision.fixed:
         return decision
-    for rule in (*policy.rules.allow, *policy.granted):
+    rules = (*policy.rules.allow, *policy.granted)
+    for rule in rules:
         if allows(rule, tool, effect, policy.root):
             return Decision("allow", f"the rule allow {rule.text!r} covers it")
+    if effect.kind == "execute" and rules:
+        return _piecewise(tool, effect, rules, policy) or decision
     return decision
+
+
+def _command(command: str, decision: Decision, root: str) -> Decision:
+    """What the words of a command add to what the mode says."""
+    from wisp.policy.unshowable import unshowable
+
+    why = unshowable(command)
+    if why:
+        return Decision("deny", f"{why}; write it in plain characters")
+    if decision.verdict != "allow":
+        from wisp.policy.reading import only_reads
+
+        if only_reads(command, root):
+            return Decision("allow", "it only reads, inside the workspace")
+    return decision
+
+
+def _piecewise(tool: str, effect: Effect, rules: Sequence[Rule], policy: Policy) -> Decision | None:
+    """A line of several commands is allowed when each is covered by a rule or only reads.
+
+    A rule that names no program covers whole lines only: it says too little to be put together from.
+    """
+    from wisp.policy.command import plain_words
+    from wisp.policy.reading import reads
+    from wisp.policy.shell import simple_commands
+
+    naming = [rule for rule in rules if rule.pattern and not rule.pattern.startswith("*")]
+    used: list[str] = []
+    for words in simple_commands(effect.target) or [[]]:
+        piece = msgspec.structs.replace(effect, target=" ".join(words))
+        rule = next((rule for rule in naming if allows(rule, tool, piece, policy.root)), None)
+        if rule is not None and plain_words(piece.target) == words:
+            used.append(rule.text)
+        elif not words or not reads(words, policy.root):
+            return None
+    return Decision("allow", f"each part only reads or is covered by {', '.join(map(repr, used))}")

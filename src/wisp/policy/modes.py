@@ -24,7 +24,12 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 def judge(effect: Effect, mode: Mode, *, sandboxed: bool) -> Decision:
-    """What `mode` says of `effect`.  `sandboxed` says whether commands run in an operating-system box."""
+    """What `mode` says of `effect`.
+
+    Args:
+        sandboxed: commands are meant to run in an operating-system box.  A command counts as boxed only
+            when its own effect says so.
+    """
     if effect.kind == "read":
         if mode == "full" or (effect.inside and not effect.protected):
             return Decision("allow", "reading inside the workspace is always allowed")
@@ -37,10 +42,13 @@ def judge(effect: Effect, mode: Mode, *, sandboxed: bool) -> Decision:
         return Decision("deny", f"{mode} mode allows no effects")
     if effect.protected:
         return Decision("ask", f"{effect.target} is protected: {effect.protected}", fixed=True)
-    if mode == "auto" and sandboxed and effect.inside:
-        return Decision("allow", "auto mode runs effects inside the sandbox")
-    if mode == "auto" and not sandboxed:
-        return Decision("ask", "auto mode asks here because no sandbox is working")
+    if mode == "auto":
+        boxed = effect.boxed if effect.kind == "execute" else sandboxed and effect.kind == "write"
+        if boxed and effect.inside:
+            return Decision("allow", "auto mode runs effects inside the sandbox")
+        if effect.kind == "execute" or not sandboxed:
+            why = f": {effect.unboxed}" if effect.unboxed else ""
+            return Decision("ask", f"auto mode asks here because no sandbox is working{why}")
     return Decision("ask", f"{mode} mode asks before it {_VERBS[effect.kind]}")
 
 

@@ -12,7 +12,8 @@ from wisp.messages.content import AssistantBlock, Image, Opaque, Text, Thinking,
 from wisp.messages.message import AssistantMessage, ToolResult
 from wisp.providers.anthropic_stream import MessagesDecoder
 from wisp.providers.base import ModelRequest
-from wisp.providers.convert import GOING_ON, Exchange, HistoryEncoder, from_user, signed
+from wisp.providers.convert import ENDS_WITH_ANSWER, GOING_ON, Exchange, HistoryEncoder, from_user, signed
+from wisp.providers.lower import Offered, Offering
 from wisp.providers.window import output_limit
 from wisp.providers.wire import (
     Target,
@@ -40,21 +41,26 @@ class MessagesBuilder:
     def __init__(self, provider: str) -> None:
         self._provider = provider
         self._history = HistoryEncoder(_fragments)
+        self._offering = Offering(API)
 
-    def build(self, request: ModelRequest) -> WireRequest:
+    def build(self, request: ModelRequest, *, whole: bool = False) -> WireRequest:
         """The request as bytes: what a cache may keep first, then the history, then what varies."""
         model = request.model
         history = self._history.encode(request.messages, Target(API, self._provider, model.id), model)
+        offered = self._offering.of(request.tools)
+        notes = [*offered.notes, *self._history.notes]
         going_on = dump({"role": "user", "content": GOING_ON})
-        history = from_user(history, going_on)
+        history = from_user(history, going_on, notes)
         if _ends_with_answer(request):
             history += [b",", going_on]
-        head = dump(_head(request))[:-1]
+            notes.append(ENDS_WITH_ANSWER)
+        head = dump(_head(request, offered))[:-1]
         ceiling = request.max_output or model.max_output or DEFAULT_MAX_OUTPUT
         limit = output_limit(request, ceiling, len(head) + sum(map(len, history)))
         limit = max(limit, _thinking_budget(request) + 1024)  # the answer comes on top of the thinking
         tail = b'],"max_tokens":%d}' % limit
-        return WireRequest(PATH, b"".join((head, b',"messages":[', *history, tail)))
+        body = b"".join((head, b',"messages":[', *history, tail))
+        return WireRequest(PATH, body, (), tuple(notes), offered.names, self._history.rewritten)
 
 
 def _ends_with_answer(request: ModelRequest) -> bool:
@@ -65,7 +71,7 @@ def _ends_with_answer(request: ModelRequest) -> bool:
     return isinstance(last, AssistantMessage) and last.stop not in ("pause", "error", "cancelled")
 
 
-def _head(request: ModelRequest) -> dict[str, Any]:
+def _head(request: ModelRequest, offered: Offered) -> dict[str, Any]:
     head: dict[str, Any] = {"model": request.model.id, "stream": True}
     compat = request.model.compat
     if compat.get("cache_control", True):
@@ -81,10 +87,10 @@ def _head(request: ModelRequest) -> dict[str, Any]:
         config["format"] = {"type": "json_schema", "schema": request.output_schema}
     if config:
         head["output_config"] = config
-    if request.tools:
+    if offered.tools:
         head["tools"] = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-            for tool in request.tools
+            for tool in offered.tools
         ]
     system = [{"type": "text", "text": block} for block in request.system if block.strip()]
     if system:
@@ -101,7 +107,7 @@ def _fragments(exchange: Exchange, last: bool) -> list[bytes]:
     made: list[bytes] = []
     answer = exchange.assistant
     if answer is not None:
-        content = _answer(answer, exchange.own)
+        content = _answer(answer, exchange)
         if content:
             made.append(dump({"role": "assistant", "content": content}))
     content = [_result(result) for result in exchange.results]
@@ -112,11 +118,11 @@ def _fragments(exchange: Exchange, last: bool) -> list[bytes]:
     return made
 
 
-def _answer(answer: AssistantMessage, own: bool) -> list[Any]:
+def _answer(answer: AssistantMessage, exchange: Exchange) -> list[Any]:
     """The model's blocks; calls last, as the API wants them, where words came after a call."""
     native = answer.native
     blocks = list(answer.content)
-    items = native.items if own and native is not None and len(native.items) == len(blocks) else ()
+    items = native.items if exchange.own and native is not None and len(native.items) == len(blocks) else ()
     made: list[tuple[AssistantBlock, Any]] = []
     for place, block in enumerate(blocks):
         if not signed(block) or (isinstance(block, Text) and not block.text.strip()):
@@ -129,6 +135,7 @@ def _answer(answer: AssistantMessage, own: bool) -> list[Any]:
     first_call = next((k for k, (block, _) in enumerate(made) if isinstance(block, ToolCall)), len(made))
     if any(isinstance(block, Text) for block, _ in made[first_call:]):
         made.sort(key=lambda pair: isinstance(pair[0], ToolCall))
+        exchange.notes.append("words that stood behind a call were moved before it")
     return [kept for _, kept in made]
 
 
@@ -158,7 +165,7 @@ def _result(result: ToolResult) -> dict[str, Any]:
     return made
 
 
-def builder(provider: str) -> MessagesBuilder:
+def builder(provider: str, *, store: bool = False) -> MessagesBuilder:
     """A builder for one conversation."""
     return MessagesBuilder(provider)
 

@@ -47,6 +47,7 @@ class _Delta(msgspec.Struct):
     partial_json: str | None = None
     citation: Any = None
     content: Any = None
+    encrypted_content: Any = None
     stop_reason: str | None = None
 
 
@@ -233,6 +234,8 @@ class MessagesDecoder:
             block.citations.append(delta.citation)
         elif delta.type == "compaction_delta":
             block.start["content"] = delta.content
+            if delta.encrypted_content is not None:
+                block.start["encrypted_content"] = delta.encrypted_content
         else:
             self.ignored += 1
         return ()

@@ -12,13 +12,25 @@ from typing import Any
 
 import msgspec
 
+from wisp.messages.content import AssistantBlock, ToolCall
 from wisp.messages.ids import Clock
 from wisp.providers.address import Url, parse_url
 from wisp.providers.assemble import Assembler
 from wisp.providers.base import ModelRequest
+from wisp.providers.caching import CacheWatch
 from wisp.providers.endpoint import Endpoint
-from wisp.providers.errors import ProviderError, WireError
-from wisp.providers.events import Failed, ProviderEvent, Retrying, Withdrawn
+from wisp.providers.errors import ProviderError, RequestError, WireError
+from wisp.providers.events import (
+    CacheBroken,
+    Failed,
+    Finished,
+    PartEnded,
+    PartStarted,
+    ProviderEvent,
+    Repaired,
+    Retrying,
+    Withdrawn,
+)
 from wisp.providers.grammar import StreamGrammar
 from wisp.providers.retry import RetryPolicy, wait_before_retry
 from wisp.providers.sse import SseReader
@@ -61,7 +73,8 @@ class HttpProvider:
         self._sleep = sleep
         self._jitter = jitter or self._own_jitter
         self._url = parse_url(endpoint.base_url)
-        self._builder = dialect.builder(endpoint.name)
+        self._builder = dialect.builder(endpoint.name, store=endpoint.store)
+        self._cache = CacheWatch()
         self._policy = RetryPolicy(max_retries=endpoint.max_retries, deadline=endpoint.dead_after)
         key = endpoint.key.reveal() if endpoint.key else ""
         self._secrets = tuple(text for text in (key, *(value for _, value in endpoint.headers)) if text)
@@ -97,6 +110,9 @@ class HttpProvider:
         answered = lowered = False
         attempt = 0
         grammar = StreamGrammar()
+        for told in self._beforehand(request, wire):
+            grammar.feed(told)
+            yield told
         while True:
             attempt += 1
             run = _Attempt(self, request, wire)
@@ -105,6 +121,8 @@ class HttpProvider:
                     await run.open(self._time_left(began, answered))
                     while not run.done:
                         for event in await run.more():
+                            if wire.names:
+                                event = _own_names(event, wire.names)
                             grammar.feed(event)
                             run.assembler.feed(event)
                             yield event
@@ -120,6 +138,9 @@ class HttpProvider:
             if room:  # the prompt fits and only the output figure was too high: ask for what is left
                 lowered, delay = True, 0.0
                 wire = self._builder.build(msgspec.structs.replace(request, max_output=room))
+            if wire.cursor and not grammar.begun and _cursor_refused(error):
+                delay, wire = 0.0, self._builder.build(request, whole=True)
+                reason = f"the stored response cannot be continued; sending the whole conversation ({reason})"
             if delay is None:
                 partial = run.assembler.partial(reason, run.target.native()) if grammar.begun else None
                 yield Failed(error.kind, reason, error.status, partial, error.retryable)
@@ -129,6 +150,16 @@ class HttpProvider:
                 grammar.feed(event)
                 yield event
             await self._sleep(delay)
+
+    def _beforehand(self, request: ModelRequest, wire: WireRequest) -> list[ProviderEvent]:
+        """What is to be told of a request before it is made."""
+        found: list[ProviderEvent] = []
+        if wire.notes:
+            found.append(Repaired(tuple(dict.fromkeys(wire.notes))))
+        reasons = self._cache.breaks(request, rewritten=wire.rewritten)
+        if reasons:
+            found.append(CacheBroken(reasons))
+        return found
 
     def _wait(self, error: ProviderError, attempt: int, began: float, answered: bool) -> float | None:
         """Seconds before the next attempt, or None; the deadline is for endpoints that never answered."""
@@ -169,6 +200,32 @@ class HttpProvider:
 
     def _call_id(self) -> str:
         return "call_" + self._clock.new_id()
+
+
+def _cursor_refused(error: ProviderError) -> bool:
+    """Whether a service no longer has, or will not use, the stored response it was to continue."""
+    if not isinstance(error, RequestError) or error.status not in (400, 404):
+        return False
+    text = error.message.lower()
+    return "previous_response" in text or "previous response" in text or "not found" in text
+
+
+def _own_names(event: ProviderEvent, names: dict[str, str]) -> ProviderEvent:
+    """`event` with the tools' own names in place of those on the wire."""
+    if isinstance(event, PartStarted) and event.name in names:
+        return msgspec.structs.replace(event, name=names[event.name])
+    if isinstance(event, PartEnded):
+        return msgspec.structs.replace(event, block=_own_name(event.block, names))
+    if isinstance(event, Finished):
+        content = tuple(_own_name(block, names) for block in event.message.content)
+        return Finished(msgspec.structs.replace(event.message, content=content))
+    return event
+
+
+def _own_name(block: AssistantBlock, names: dict[str, str]) -> AssistantBlock:
+    if isinstance(block, ToolCall) and block.name in names:
+        return msgspec.structs.replace(block, name=names[block.name])
+    return block
 
 
 class _Attempt:

@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from wisp.messages.codec import arguments_or_fault
 from wisp.messages.content import AssistantBlock, Image, Opaque, ResultBlock, Text, Thinking, ToolCall
 from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
 from wisp.providers.base import ModelInfo
 from wisp.providers.wire import Target
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]+")
+_SAFE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 NO_OUTPUT = "(no output)"
@@ -24,6 +26,8 @@ NO_RESULT = "No result: this call was interrupted before it ended; whether it ha
 IMAGE_LEFT_OUT = "[an image was here; this model does not take images]"
 NOTICE = "[notice from the host, not from the user]\n"
 GOING_ON = "(The conversation goes on from here.)"
+BEGINS_ELSEWHERE = "the conversation does not begin with the user; a line was put before it"
+ENDS_WITH_ANSWER = "the conversation ends with the model's own words; a line was put behind them"
 
 
 class Exchange(msgspec.Struct):
@@ -37,6 +41,9 @@ class Exchange(msgspec.Struct):
     """Exactly one for each call of `assistant`, in call order."""
     said: tuple[tuple[Text | Image, ...], ...]
     """User messages and notices, each as blocks that are not empty."""
+    notes: list[str]
+    """What had to be mended, a sentence each, for a person; what merely had to be spelled otherwise for
+    this reader is no mending."""
 
 
 class CallIds:
@@ -86,15 +93,17 @@ def exchange(group: Sequence[Message], target: Target, model: ModelInfo, ids: Ca
     """One exchange, mended: never raises, whatever the history holds."""
     answer = group[0] if group and isinstance(group[0], AssistantMessage) else None
     results = [message for message in group if isinstance(message, ToolResult)]
+    notes = _surrogates(group)
     said = tuple(
         blocks
         for message in group
         if isinstance(message, UserMessage | Notice)
-        for blocks in (_said(message, model),)
+        for blocks in (_said(message, model, notes),)
         if blocks
     )
     if answer is None:
-        return Exchange(None, False, (), said)
+        notes += [_orphan(result) for result in results]
+        return Exchange(None, False, (), said, notes)
     own = target.owns(answer)
     answered = {result.call_id: result for result in reversed(results)}
     cut = answer.stop in ("error", "cancelled")
@@ -104,21 +113,80 @@ def exchange(group: Sequence[Message], target: Target, model: ModelInfo, ids: Ca
         if isinstance(block, ToolCall):
             result = answered.pop(block.id, None)
             if result is None and cut:
-                continue  # a call of a cut answer that never ran: both halves go
+                notes.append(f"{_named(block)} of an answer that was cut had not run and was left out")
+                continue  # both halves go
             wire_id = ids.wire(block.id)
-            blocks.append(_call(block, wire_id))
-            kept.append(_result(result, wire_id, block.name, model))
+            if result is None:
+                notes.append(f"{_named(block)} had no result and was closed as interrupted")
+            if not _SAFE_ID.fullmatch(block.id):
+                notes.append(f"the id of {_named(block)} is not one that services take; it got another")
+            blocks.append(_call(block, wire_id, notes))
+            kept.append(_result(result, wire_id, block.name, model, notes))
         elif own or (isinstance(block, Text) and block.text.strip()):
             blocks.append(block)
+    notes += [_orphan(result) for result in answered.values()]
+    notes += _misplaced(answer, group, results)
     if not any(_speaks(block) for block in blocks):
-        return Exchange(None, own, (), said)
+        notes.append("an answer without words and calls was left out")
+        return Exchange(None, own, (), said, notes)
     assistant = msgspec.structs.replace(answer, content=tuple(blocks))
-    return Exchange(assistant, own, tuple(kept), said)
+    return Exchange(assistant, own, tuple(kept), said, notes)
 
 
 def safe_name(name: str) -> str:
-    """A tool's name in the alphabet every provider takes; for calls of tools that were made up."""
-    return _UNSAFE.sub("_", name)[:64] or "unknown"
+    """A tool's name as every provider takes it: letters, digits, `_` and `-`, at most 64.
+
+    One that has to be changed ends in a hash of what it was, so that two never become one and a name on the
+    wire does not depend on which others are offered beside it.
+    """
+    if _SAFE_NAME.fullmatch(name):
+        return name
+    plain = _UNSAFE.sub("_", name)[:54]
+    if not plain[:1].isalpha():
+        plain = "_" + plain
+    return f"{plain}_{_digest(name)[:8]}"
+
+
+def _named(call: ToolCall) -> str:
+    return f"the call {call.id[:40]!r} of {call.name[:60]}"
+
+
+def _orphan(result: ToolResult) -> str:
+    return f"the result {result.call_id[:40]!r} of {result.name[:60]} answers no call and was left out"
+
+
+def _misplaced(answer: AssistantMessage, group: Sequence[Message], results: list[ToolResult]) -> list[str]:
+    """What is said of results that stand where no service takes them."""
+    order = {call.id: place for place, call in enumerate(answer.calls)}
+    places = [order[result.call_id] for result in results if result.call_id in order]
+    found = []
+    if len(set(places)) < len(places):
+        found.append("a call had more than one result; the first counts")
+    elif places != sorted(places):
+        found.append("the results of an answer were put into the order of its calls")
+    if any(isinstance(message, ToolResult) for message in group[1 + len(results) :]):
+        found.append("a result that came late was moved to its call")
+    return found
+
+
+def _surrogates(group: Sequence[Message]) -> list[str]:
+    """Whether any text is not Unicode: half a pair, as Python makes of undecodable bytes."""
+    for message in group:
+        pieces = (
+            [message.text]
+            if isinstance(message, Notice)
+            else [
+                block.arguments if isinstance(block, ToolCall) else getattr(block, "text", "")
+                for block in message.content
+            ]
+        )
+        for text in pieces:
+            if not text.isascii():
+                try:
+                    text.encode()
+                except UnicodeEncodeError:
+                    return ["half a surrogate pair, which is not Unicode, was replaced by U+FFFD"]
+    return []
 
 
 def _speaks(block: AssistantBlock) -> bool:
@@ -128,33 +196,44 @@ def _speaks(block: AssistantBlock) -> bool:
     return isinstance(block, ToolCall | Opaque)
 
 
-def _call(call: ToolCall, wire_id: str) -> ToolCall:
+def _call(call: ToolCall, wire_id: str, notes: list[str]) -> ToolCall:
     name = safe_name(call.name)
+    text, fault = arguments_or_fault(call.arguments)
+    if fault:
+        notes.append(f"the arguments of {_named(call)} are not a JSON object and were left out")
+        call = msgspec.structs.replace(call, arguments=text, fault=call.fault or fault)
     if wire_id == call.id and name == call.name:
         return call
     return msgspec.structs.replace(call, id=wire_id, name=name)
 
 
-def _result(result: ToolResult | None, wire_id: str, name: str, model: ModelInfo) -> ToolResult:
+def _result(
+    result: ToolResult | None, wire_id: str, name: str, model: ModelInfo, notes: list[str]
+) -> ToolResult:
     if result is None:
         return ToolResult(wire_id, safe_name(name), (Text(NO_RESULT),), True, "interrupted")
-    content: list[ResultBlock] = list(_seen(result.content, model))
+    content: list[ResultBlock] = list(_seen(result.content, model, notes))
     if not content:
         content = [Text(NO_OUTPUT)]
     return ToolResult(wire_id, safe_name(name), tuple(content), result.is_error, result.code)
 
 
-def _said(message: UserMessage | Notice, model: ModelInfo) -> tuple[Text | Image, ...]:
+def _said(message: UserMessage | Notice, model: ModelInfo, notes: list[str]) -> tuple[Text | Image, ...]:
     if isinstance(message, Notice):
         return (Text(NOTICE + message.text),) if message.text.strip() else ()
-    return tuple(_seen(message.content, model))
+    shown = tuple(_seen(message.content, model, notes))
+    if not shown:
+        notes.append("an empty message of the user was left out")
+    return shown
 
 
-def _seen(blocks: Sequence[Text | Image], model: ModelInfo) -> list[Text | Image]:
+def _seen(blocks: Sequence[Text | Image], model: ModelInfo, notes: list[str]) -> list[Text | Image]:
     """What of `blocks` this model can be shown."""
     shown: list[Text | Image] = []
     for block in blocks:
         if isinstance(block, Image):
+            if not model.images:
+                notes.append(f"pictures were left out: {model.id} does not take them")
             shown.append(block if model.images else Text(IMAGE_LEFT_OUT))
         elif block.text.strip():
             shown.append(block)
@@ -183,34 +262,47 @@ class HistoryEncoder:
         self._key: tuple[Target, ModelInfo] | None = None
         self._seen: list[Message] = []
         self._done = bytearray()
+        self._notes: list[str] = []
         self._ids = CallIds(longest_id)
+        self.notes: list[str] = []
+        """What was mended in the history that was encoded last."""
+        self.rewritten = False
+        """Whether what was encoded last does not continue what was encoded before."""
 
     def encode(self, messages: Sequence[Message], target: Target, model: ModelInfo) -> Pieces:
         """The items of the array, comma-separated, without brackets, in pieces to be joined once."""
         done = len(self._seen)
+        self.rewritten = False
         if self._key != (target, model) or list(messages[:done]) != self._seen:
+            self.rewritten = self._key == (target, model)
             self._key = (target, model)
             self._seen = []
             self._done = bytearray()
+            self._notes = []
             self._ids = CallIds(self._longest_id)
             done = 0
         rest = messages[done:]
         bounds = split(rest)
         for start, end in bounds[:-1]:
-            for fragment in self._encode(exchange(rest[start:end], target, model, self._ids), False):
+            shown = exchange(rest[start:end], target, model, self._ids)
+            for fragment in self._encode(shown, False):
                 self._done += b"," + fragment if self._done else fragment
             self._ids.commit()
+            self._notes += shown.notes
             self._seen += rest[start:end]
         start, end = bounds[-1]
-        tail = b",".join(self._encode(exchange(rest[start:end], target, model, self._ids), True))
+        shown = exchange(rest[start:end], target, model, self._ids)
+        tail = b",".join(self._encode(shown, True))
         self._ids.rollback()
+        self.notes = [*self._notes, *shown.notes]
         return [piece for piece in (self._done, b"," if self._done and tail else b"", tail) if piece]
 
 
-def from_user(pieces: Pieces, opening: bytes) -> Pieces:
+def from_user(pieces: Pieces, opening: bytes, notes: list[str]) -> Pieces:
     """`pieces` with `opening` before them, unless they begin with the user as several services demand."""
     if pieces and pieces[0].startswith(b'{"role":"user"'):
         return pieces
+    notes.append(BEGINS_ELSEWHERE)
     return [opening, b",", *pieces] if pieces else [opening]
 
 

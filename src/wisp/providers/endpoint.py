@@ -62,6 +62,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every request, after and instead of our own; their values are treated as credentials."""
     timeouts: Timeouts = Timeouts()
+    store: bool = False
+    """Whether the user allows the service to store what is said, where that saves sending it again."""
     max_retries: int = 3
     dead_after: float | None = None
     """Seconds after which an endpoint that never answered anything is given up; 90 headless."""

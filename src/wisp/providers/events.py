@@ -1,7 +1,8 @@
 """The events of one provider stream, and the order they come in.
 
+    before   =  Repaired | CacheBroken | Switched | Retrying
     attempt  =  Started  (PartStarted  (TextDelta | ThinkingDelta | ArgumentsDelta)*  PartEnded)*
-    stream   =  Retrying*  attempt?  (Withdrawn  Retrying+  attempt?)*  (Finished | Failed)
+    stream   =  before*  attempt?  (Withdrawn  (Retrying | Switched)  before*  attempt?)*  (Finished | Failed)
 
 Parts may overlap (parallel calls are interleaved by some servers), each under its own `index`.
 Exactly one `Finished` or `Failed` ends every stream; nothing follows it.
@@ -16,8 +17,35 @@ import msgspec
 
 from wisp.messages.content import AssistantBlock
 from wisp.messages.message import AssistantMessage
+from wisp.messages.usage import Price
 
 PartKind = Literal["text", "thinking", "tool_call", "opaque"]
+
+
+class Repaired(msgspec.Struct, frozen=True):
+    """The request that is about to be made does not hold the history or the tools as they are."""
+
+    notes: tuple[str, ...]
+    """What was mended or left out, a sentence each; the same as long as the history is the same."""
+
+
+class CacheBroken(msgspec.Struct, frozen=True):
+    """The request does not begin as the one before it did, so that nothing cached serves it."""
+
+    reasons: tuple[str, ...]
+    """Some of `model`, `system`, `tools`, `settings`, `history`."""
+
+
+class Switched(msgspec.Struct, frozen=True):
+    """Another model than the one that was asked for answers from here on."""
+
+    provider: str
+    model: str
+    price: Price
+    reason: str = ""
+    """Why the one before it did not."""
+    news: bool = True
+    """False where it was said already and only holds on."""
 
 
 class Retrying(msgspec.Struct, frozen=True):
@@ -100,7 +128,10 @@ class Failed(msgspec.Struct, frozen=True):
 
 
 ProviderEvent = (
-    Retrying
+    Repaired
+    | CacheBroken
+    | Switched
+    | Retrying
     | Started
     | PartStarted
     | TextDelta

@@ -13,8 +13,17 @@ import msgspec
 from wisp.messages.content import Image, Text, ToolCall
 from wisp.messages.message import AssistantMessage, ToolResult
 from wisp.providers.base import ModelRequest
-from wisp.providers.convert import GOING_ON, Exchange, HistoryEncoder, from_user, images, texts
+from wisp.providers.convert import (
+    ENDS_WITH_ANSWER,
+    GOING_ON,
+    Exchange,
+    HistoryEncoder,
+    from_user,
+    images,
+    texts,
+)
 from wisp.providers.gemini_stream import GeminiDecoder
+from wisp.providers.lower import Offered, Offering
 from wisp.providers.wire import (
     Target,
     WireRequest,
@@ -37,20 +46,25 @@ class GeminiBuilder:
     def __init__(self, provider: str) -> None:
         self._provider = provider
         self._history = HistoryEncoder(_fragments)
+        self._offering = Offering(API)
 
-    def build(self, request: ModelRequest) -> WireRequest:
+    def build(self, request: ModelRequest, *, whole: bool = False) -> WireRequest:
         """The request as bytes; the history stands last, so that a longer one only appends."""
         model = request.model
         history = self._history.encode(request.messages, Target(API, self._provider, model.id), model)
         going_on = dump({"role": "user", "parts": [{"text": GOING_ON}]})
-        history = from_user(history, going_on)
+        offered = self._offering.of(request.tools)
+        notes = [*offered.notes, *self._history.notes]
+        history = from_user(history, going_on, notes)
         if request.messages and isinstance(request.messages[-1], AssistantMessage):
             history += [b",", going_on]
-        head = dump(_head(request))[:-1]
+            notes.append(ENDS_WITH_ANSWER)
+        head = dump(_head(request, offered))[:-1]
         comma = b"," if len(head) > 1 else b""
         version = model.compat.get("api_version", VERSION)
         path = f"/{version}/models/{_quoted(model.id)}:streamGenerateContent?alt=sse"
-        return WireRequest(path, b"".join((head, comma, b'"contents":[', *history, b"]}")))
+        body = b"".join((head, comma, b'"contents":[', *history, b"]}"))
+        return WireRequest(path, body, (), tuple(notes), offered.names, self._history.rewritten)
 
 
 def _quoted(model: str) -> str:
@@ -61,15 +75,15 @@ def _quoted(model: str) -> str:
     )
 
 
-def _head(request: ModelRequest) -> dict[str, Any]:
+def _head(request: ModelRequest, offered: Offered) -> dict[str, Any]:
     head: dict[str, Any] = {}
     system = [{"text": block} for block in request.system if block.strip()]
     if system:
         head["systemInstruction"] = {"parts": system}
-    if request.tools:
+    if offered.tools:
         declared = [
             {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
-            for tool in request.tools
+            for tool in offered.tools
         ]
         head["tools"] = [{"functionDeclarations": declared}]
     config: dict[str, Any] = {}
@@ -104,7 +118,10 @@ def _fragments(exchange: Exchange, last: bool) -> list[bytes]:
     made: list[bytes] = []
     named: set[str] = set()
     if exchange.assistant is not None:
-        parts = _native_parts(exchange, named) or _portable_parts(exchange)
+        parts = _native_parts(exchange, named)
+        if not parts:
+            named.clear()
+            parts = _portable_parts(exchange)
         if parts:
             made.append(b'{"role":"model","parts":[' + b",".join(parts) + b"]}")
     content = [_result(result, result.call_id in named) for result in exchange.results]
@@ -173,7 +190,7 @@ def _picture(picture: Image) -> dict[str, Any]:
     return {"inlineData": {"mimeType": picture.media_type, "data": picture.data}}
 
 
-def builder(provider: str) -> GeminiBuilder:
+def builder(provider: str, *, store: bool = False) -> GeminiBuilder:
     """A builder for one conversation."""
     return GeminiBuilder(provider)
 

@@ -12,14 +12,17 @@ from typing import Literal
 from wisp.providers.errors import WireError
 from wisp.providers.events import (
     ArgumentsDelta,
+    CacheBroken,
     Failed,
     Finished,
     PartEnded,
     PartKind,
     PartStarted,
     ProviderEvent,
+    Repaired,
     Retrying,
     Started,
+    Switched,
     TextDelta,
     ThinkingDelta,
     Withdrawn,
@@ -28,6 +31,9 @@ from wisp.providers.events import (
 State = Literal["before", "attempt", "withdrawn", "ended"]
 
 _NEXT: dict[tuple[State, type], State] = {
+    ("before", Repaired): "before",
+    ("before", CacheBroken): "before",
+    ("before", Switched): "before",
     ("before", Retrying): "before",
     ("before", Started): "attempt",
     ("before", Failed): "ended",
@@ -37,6 +43,7 @@ _NEXT: dict[tuple[State, type], State] = {
     ("attempt", Finished): "ended",
     ("attempt", Failed): "ended",
     ("withdrawn", Retrying): "before",
+    ("withdrawn", Switched): "before",
     ("withdrawn", Failed): "ended",
 }
 """Transitions; a missing key is a violation.  Deltas are legal in `attempt` only, see `_DELTA_OF`."""

@@ -14,6 +14,7 @@ import msgspec
 from wisp.messages.content import Text, Thinking, ToolCall
 from wisp.providers.base import ModelRequest
 from wisp.providers.convert import Exchange, HistoryEncoder, images, texts
+from wisp.providers.lower import Offered, Offering
 from wisp.providers.openai_chat_stream import ChatDecoder
 from wisp.providers.wire import (
     Target,
@@ -60,8 +61,9 @@ class ChatBuilder:
         self._provider = provider
         self._compat = Compat()
         self._history: HistoryEncoder | None = None
+        self._offering = Offering(API)
 
-    def build(self, request: ModelRequest) -> WireRequest:
+    def build(self, request: ModelRequest, *, whole: bool = False) -> WireRequest:
         """The request as bytes; the history stands last, so that a longer one only appends."""
         compat = compat_of(request.model.compat)
         if self._history is None or compat != self._compat:
@@ -71,16 +73,19 @@ class ChatBuilder:
         history = self._history.encode(request.messages, target, request.model)
         role = "developer" if compat.supports_developer_role else "system"
         system = [dump({"role": role, "content": block}) for block in request.system if block.strip()]
-        head = dump(self._head(request, compat))[:-1]
+        offered = self._offering.of(request.tools)
+        head = dump(self._head(request, compat, offered))[:-1]
         comma = b"," if system and history else b""
         opening = (head, b',"messages":[', b",".join(system), comma)
-        return WireRequest(PATH, b"".join((*opening, *history, b"]}")))
+        body = b"".join((*opening, *history, b"]}"))
+        notes = (*offered.notes, *self._history.notes)
+        return WireRequest(PATH, body, (), notes, offered.names, self._history.rewritten)
 
-    def _head(self, request: ModelRequest, compat: Compat) -> dict[str, Any]:
+    def _head(self, request: ModelRequest, compat: Compat, offered: Offered) -> dict[str, Any]:
         head: dict[str, Any] = {"model": request.model.id, "stream": True}
         if compat.supports_usage_in_stream:
             head["stream_options"] = {"include_usage": True}
-        if request.tools:
+        if offered.tools:
             head["tools"] = [
                 {
                     "type": "function",
@@ -91,7 +96,7 @@ class ChatBuilder:
                         **({"strict": False} if compat.strict else {}),
                     },
                 }
-                for tool in request.tools
+                for tool in offered.tools
             ]
         if request.max_output is not None:
             head[compat.max_tokens_field] = request.max_output
@@ -174,7 +179,7 @@ def _reasoning(exchange: Exchange, field: str) -> dict[str, Any]:
     return {field: "".join(thoughts)} if thoughts else {}
 
 
-def builder(provider: str) -> ChatBuilder:
+def builder(provider: str, *, store: bool = False) -> ChatBuilder:
     """A builder for one conversation."""
     return ChatBuilder(provider)
 

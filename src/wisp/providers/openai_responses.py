@@ -1,7 +1,8 @@
 """OpenAI Responses: request builder; the decoder is `providers.openai_responses_stream`.
 
-Pure.  Asks the service to store nothing: what it said is kept item by item as it came and sent back
-unchanged to the same model.
+Pure.  Asks the service to store nothing, unless the user allows it: what it said is kept item by item as it
+came, reasoning sealed, and sent back unchanged to the same model.  Where it may store, a request continues
+the stored response and holds only what is new.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import Any
 import msgspec
 
 from wisp.messages.content import Image, Text, ToolCall
-from wisp.messages.message import ToolResult
+from wisp.messages.message import AssistantMessage, Message, ToolResult
 from wisp.providers.base import ModelRequest
-from wisp.providers.convert import Exchange, HistoryEncoder, images, texts
+from wisp.providers.convert import CallIds, Exchange, HistoryEncoder, exchange, images, texts
+from wisp.providers.lower import Offered, Offering
 from wisp.providers.openai_responses_stream import ResponsesDecoder
 from wisp.providers.wire import Target, WireRequest, allowed_effort, dump, raw_json
 
@@ -25,27 +27,57 @@ PATH = "/responses"
 class ResponsesBuilder:
     """Builds the requests of one conversation."""
 
-    def __init__(self, provider: str) -> None:
+    def __init__(self, provider: str, store: bool) -> None:
         self._provider = provider
+        self._store = store
         self._history = HistoryEncoder(_fragments)
+        self._offering = Offering(API)
+        self._sent: tuple[Message, ...] = ()
 
-    def build(self, request: ModelRequest) -> WireRequest:
+    def build(self, request: ModelRequest, *, whole: bool = False) -> WireRequest:
         """The request as bytes; the history stands last, so that a longer one only appends."""
         target = Target(API, self._provider, request.model.id)
+        offered = self._offering.of(request.tools)
         history = self._history.encode(request.messages, target, request.model)
-        head = dump(_head(request))[:-1]
-        return WireRequest(PATH, b"".join((head, b',"input":[', *history, b"]}")))
+        head = _head(request, offered, self._store)
+        cursor = "" if whole or not self._store else self._continued(request, target)
+        if cursor:
+            head["previous_response_id"] = cursor
+            new = exchange(request.messages[len(self._sent) :], target, request.model, CallIds())
+            history = [b",".join(_fragments(msgspec.structs.replace(new, assistant=None), True))]
+        if self._store:
+            self._sent = tuple(request.messages)
+        body = b"".join((dump(head)[:-1], b',"input":[', *history, b"]}"))
+        notes = (*offered.notes, *self._history.notes)
+        return WireRequest(PATH, body, (), notes, offered.names, self._history.rewritten, cursor)
+
+    def _continued(self, request: ModelRequest, target: Target) -> str:
+        """The id of the stored response that knows all but what is new; empty where none does.
+
+        Only what this builder itself sent counts as known: the service's copy of a conversation that was
+        resumed, or changed in between, is not trusted.
+        """
+        known = len(self._sent)
+        messages = request.messages
+        if not known or len(messages) < known + 2 or tuple(messages[:known]) != self._sent:
+            return ""
+        answer, *rest = messages[known:]
+        if not isinstance(answer, AssistantMessage) or any(isinstance(m, AssistantMessage) for m in rest):
+            return ""
+        whole = answer.stop not in ("error", "cancelled") and not any(call.fault for call in answer.calls)
+        native = answer.native
+        return native.response_id if whole and native is not None and target.owns(answer) else ""
 
 
-def _head(request: ModelRequest) -> dict[str, Any]:
+def _head(request: ModelRequest, offered: Offered, store: bool) -> dict[str, Any]:
     model = request.model
-    head: dict[str, Any] = {"model": model.id, "stream": True, "store": False}
+    head: dict[str, Any] = {"model": model.id, "stream": True, "store": store}
     if model.compat.get("supports_include", model.reasoning):
         head["include"] = ["reasoning.encrypted_content"]
     system = "\n\n".join(block for block in request.system if block.strip())
     if system:
         head["instructions"] = system
-    if request.tools:
+    if offered.tools:
         head["tools"] = [
             {
                 "type": "function",
@@ -54,7 +86,7 @@ def _head(request: ModelRequest) -> dict[str, Any]:
                 "parameters": tool.parameters,
                 "strict": False,
             }
-            for tool in request.tools
+            for tool in offered.tools
         ]
     if request.session_id:
         head["prompt_cache_key"] = request.session_id[:64]
@@ -180,9 +212,9 @@ def _content(blocks: Sequence[Text | Image]) -> list[dict[str, Any]]:
     ]
 
 
-def builder(provider: str) -> ResponsesBuilder:
+def builder(provider: str, *, store: bool = False) -> ResponsesBuilder:
     """A builder for one conversation."""
-    return ResponsesBuilder(provider)
+    return ResponsesBuilder(provider, store)
 
 
 def decoder(target: Target, mint: Callable[[], str]) -> ResponsesDecoder:

@@ -26,6 +26,7 @@ from wisp.providers.events import (
 from wisp.providers.wire import (
     Parts,
     Target,
+    dump,
     figure,
     has_calls,
     load,
@@ -260,6 +261,8 @@ class ResponsesDecoder:
             item = _Item(opened.type, opened.call_id, "", None)
             block = self._block(opened, item, "{}")
             events.append(self._parts.end(opened.part, block))
+        if not self._items:
+            self._unstreamed(response.get("output"), events)
         self.complete = self.finished = True
         blocks = self._parts.blocks()
         stop, error = self._stop(response, incomplete, blocks)
@@ -267,6 +270,18 @@ class ResponsesDecoder:
         native = self._target.native(items, word(response.get("id")) or self._response_id)
         usage = usage_of(response.get("usage"))
         events.append(Finished(make_message(blocks, stop, usage, native, error)))
+
+    def _unstreamed(self, output: Any, events: list[ProviderEvent]) -> None:
+        """Words that only the terminal event holds; a call that was never streamed is none."""
+        for index, value in enumerate(output if isinstance(output, list) else ()):
+            raw = dump(value)
+            item = _item(msgspec.Raw(raw))
+            if _PART_OF.get(item.type) == "tool_call":
+                raise WireError("protocol error: a call stands in the end of the response and nowhere else")
+            opened = self._open_item(index, item, events)
+            del self._open[index]
+            self._items[index] = raw.decode()
+            events.append(self._parts.end(opened.part, self._block(opened, item, raw.decode())))
 
     def _stop(
         self, response: dict[str, Any], incomplete: bool, blocks: list[AssistantBlock]

@@ -1,8 +1,10 @@
 """Exchanges with a provider, written to a file and played back: the same bytes through the same decoder.
 
-A recording is JSON Lines in ASCII.  The first line is `{"wisp_recording": 1}`; every further line is one
-exchange: `target`, `body` (the request), `status`, `headers` (of the answer), `chunks` (its body as it came)
-and `error` (how it broke off, empty where it ended).  Bytes that are not UTF-8 stand as `{"base64": ...}`.
+A recording is JSON Lines in ASCII.  The first line is `{"wisp_recording": 1, "variables": {...}}`; the
+variables are texts that another run has otherwise (its folder, its session id) and that are looked for in
+requests and answers at replay.  Every further line is one exchange: `target`, `body` (the request),
+`status`, `headers` (of the answer), `chunks` (its body as it came) and `error` (how it broke off, empty where
+it ended).  Bytes that are not UTF-8 stand as `{"base64": ...}`.
 Request headers are not kept, cookies neither, and known credentials are masked wherever they appear.
 """
 
@@ -42,6 +44,14 @@ class Exchange(msgspec.Struct):
     chunks: list[bytes]
     error: str = ""
     """How the connection failed; empty where the body ended."""
+
+
+class Recording(msgspec.Struct):
+    """A whole recording."""
+
+    exchanges: list[Exchange]
+    variables: dict[str, str] = {}
+    """What differs from run to run, by name, as it was when it was recorded."""
 
 
 def exchange_of(
@@ -103,6 +113,7 @@ class ReplayTransport:
         exchanges: what is played.
         rechunk: cuts each answer anew, for tests; None plays the pieces as they came.
         strict: a request that differs from the recorded one is an error.
+        recorded: the recording's variables.
     """
 
     def __init__(
@@ -111,7 +122,11 @@ class ReplayTransport:
         *,
         rechunk: Callable[[bytes], list[bytes]] | None = None,
         strict: bool = False,
+        recorded: Mapping[str, str] | None = None,
     ) -> None:
+        self.variables: Mapping[str, str] = {}
+        """What stands for the recording's variables in this run."""
+        self._recorded = recorded or {}
         self._exchanges = list(exchanges)
         self._rechunk = rechunk
         self._strict = strict
@@ -131,10 +146,15 @@ class ReplayTransport:
             raise RequestError(f"the recording holds {len(self._exchanges)} requests and this is one more")
         exchange = self._exchanges[self._place]
         self._place += 1
+        pairs = _pairs(self.variables, self._recorded)
         if self._strict:
-            _compare(exchange, target, body, self._place)
+            _compare(exchange, target, _swapped(body, pairs), self._place)
         if not exchange.status:
             raise _failure(exchange.error)
+        if pairs:
+            back = [(old, now) for now, old in pairs]
+            chunks = [_swapped(chunk, back) for chunk in exchange.chunks]
+            exchange = msgspec.structs.replace(exchange, chunks=chunks)
         if self._rechunk is not None:
             whole = b"".join(exchange.chunks)
             exchange = msgspec.structs.replace(exchange, chunks=self._rechunk(whole))
@@ -162,8 +182,11 @@ class RecordingTransport:
         self._inner = inner
         self._path = path
         self._secrets = tuple(secret.encode() for secret in secrets if len(secret) >= 4)
-        with open(path, "wb", opener=_private) as file:
-            file.write(ascii_json({"wisp_recording": VERSION}) + b"\n")
+        self.variables: Mapping[str, str] = {}
+        """What another run has otherwise; written with the first exchange."""
+        self._begun = False
+        with open(path, "wb", opener=_private):
+            pass
 
     async def send(
         self, url: Url, target: str, headers: Headers, body: bytes, timeouts: Timeouts
@@ -187,8 +210,18 @@ class RecordingTransport:
     async def aclose(self) -> None:
         """Close the inner transport."""
         await self._inner.aclose()
+        if not self._begun:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._begun = True
+        variables = {name: self._masked(text.encode()).decode() for name, text in self.variables.items()}
+        with open(self._path, "ab") as file:
+            file.write(ascii_json({"wisp_recording": VERSION, "variables": variables}) + b"\n")
 
     def _write(self, exchange: Exchange) -> None:
+        if not self._begun:
+            self._begin()
         line = ascii_json(
             {
                 "target": exchange.target,
@@ -251,8 +284,8 @@ class _RecordedResponse:
             write(self._exchange)
 
 
-def load_recording(path: str) -> list[Exchange]:
-    """The exchanges of a recording.
+def load_recording(path: str) -> Recording:
+    """A recording from its file.
 
     Raises:
         OSError: the file cannot be read.
@@ -264,7 +297,9 @@ def load_recording(path: str) -> list[Exchange]:
         head = msgspec.json.decode(lines[0]) if lines else None
         if not isinstance(head, dict) or head.get("wisp_recording") != VERSION:
             raise ValueError(f"{path}: not a recording of version {VERSION}")
-        return [_exchange(msgspec.json.decode(line)) for line in lines[1:] if line.strip()]
+        variables = {str(name): str(text) for name, text in (head.get("variables") or {}).items()}
+        exchanges = [_exchange(msgspec.json.decode(line)) for line in lines[1:] if line.strip()]
+        return Recording(exchanges, variables)
     except (msgspec.DecodeError, KeyError, TypeError, AttributeError) as exc:
         raise ValueError(f"{path}: a damaged recording: {exc}") from None
 
@@ -305,6 +340,22 @@ def _failure(error: str) -> ProviderError:
     if error in ("stall", "connect"):
         return ConnectError("the recorded connection fell silent")
     return WireError(f"the recorded connection broke off ({error})")
+
+
+def _pairs(now: Mapping[str, str], recorded: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """What this run says, and what the recorded one said instead, as they stand in JSON; longest first."""
+    found = [
+        (msgspec.json.encode(now[name])[1:-1], msgspec.json.encode(text)[1:-1])
+        for name, text in recorded.items()
+        if name in now and now[name] != text and min(len(text), len(now[name])) > 3
+    ]
+    return sorted(found, key=lambda pair: -len(pair[0]))
+
+
+def _swapped(data: bytes, pairs: Sequence[tuple[bytes, bytes]]) -> bytes:
+    for old, new in pairs:
+        data = data.replace(old, new)
+    return data
 
 
 def _compare(exchange: Exchange, target: str, body: bytes, number: int) -> None:

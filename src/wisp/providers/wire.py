@@ -29,6 +29,14 @@ class WireRequest(msgspec.Struct, frozen=True):
     """Appended to the endpoint's base URL; begins with a slash."""
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was mended or left out on the way, a sentence each, for a person."""
+    names: dict[str, str] = {}
+    """From a tool's name on the wire to its own, where they differ."""
+    rewritten: bool = False
+    """The history does not continue that of the request before."""
+    cursor: str = ""
+    """The stored response that this request continues, where it does not hold the whole conversation."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -57,8 +65,11 @@ class Builder(Protocol):
     """Turns requests of one conversation into bytes; keeps what it encoded, so that the next costs only
     what is new."""
 
-    def build(self, request: ModelRequest) -> WireRequest:
-        """The request as bytes; never raises for anything a history may hold."""
+    def build(self, request: ModelRequest, *, whole: bool = False) -> WireRequest:
+        """The request as bytes; never raises for anything a history may hold.
+
+        `whole` asks for the whole conversation, also where the service may store it.
+        """
         ...
 
 
@@ -92,8 +103,11 @@ class Decoder(Protocol):
 class Dialect(Protocol):
     """What one wire dialect's module offers."""
 
-    def builder(self, provider: str) -> Builder:
-        """A builder for one conversation with the provider of that name."""
+    def builder(self, provider: str, *, store: bool = False) -> Builder:
+        """A builder for one conversation with the provider of that name.
+
+        `store` says that the user allows the service to keep what was said; without it nothing is kept.
+        """
         ...
 
     def decoder(self, target: Target, mint: Callable[[], str]) -> Decoder:

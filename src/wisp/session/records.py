@@ -6,7 +6,7 @@ A session file is a sequence of these, one a line; see `session.codec` for the l
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -70,13 +70,63 @@ class AuditRecord(Body, frozen=True, tag="audit"):
     facts: dict[str, Any]
 
 
+class SnapshotRecord(Body, frozen=True, tag="files.snapshot"):
+    """The working folder was kept as it was at this moment."""
+
+    tree: str
+    """The snapshot's id in the store beside the sessions."""
+    when: Literal["before", "after"]
+    """Before the first effect of a turn, or after the last one of a run."""
+    turn: int
+
+
+class FilesMovedRecord(Body, frozen=True, tag="files.moved"):
+    """The folder was put back (`undo`) or forward again (`redo`) over so many steps."""
+
+    direction: Literal["undo", "redo"]
+    steps: int
+
+
+class LeafRecord(Body, frozen=True, tag="leaf"):
+    """The conversation goes on from another message; what followed it stays in the file, on a branch."""
+
+    target: str
+    """Id of a message; empty for the beginning."""
+    reason: str = ""
+
+
+class CompactionRecord(Body, frozen=True, tag="compaction", omit_defaults=True):
+    """From here on requests hold a shorter history; the whole one stays in the file."""
+
+    summary: str
+    """Stands for everything before `first_kept`; empty when only outputs were cut."""
+    first_kept: str
+    """Id of the first message that stays; empty for all."""
+    pruned: tuple[str, ...] = ()
+    """Ids of results whose output is cut to a line."""
+    reason: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
 class UnknownRecord(msgspec.Struct, frozen=True):
     """A record of a type this program does not know; left in the file as it is."""
 
     type: str
 
 
-Known = SessionHeader | MessageRecord | RequestIntentRecord | CallIntentRecord | RunEndedRecord | AuditRecord
+Known = (
+    SessionHeader
+    | MessageRecord
+    | RequestIntentRecord
+    | CallIntentRecord
+    | RunEndedRecord
+    | AuditRecord
+    | SnapshotRecord
+    | FilesMovedRecord
+    | LeafRecord
+    | CompactionRecord
+)
 
 
 KNOWN_TYPES = frozenset(
@@ -88,6 +138,10 @@ KNOWN_TYPES = frozenset(
         CallIntentRecord,
         RunEndedRecord,
         AuditRecord,
+        SnapshotRecord,
+        FilesMovedRecord,
+        LeafRecord,
+        CompactionRecord,
     )
 )
 

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Literal
 
-from wisp.harness.events import RepairReported
 from wisp.harness.repair import interrupted
 from wisp.harness.runner import AgentHarness
-from wisp.loop.events import AgentCompleted, Event
+from wisp.loop.events import (
+    AgentCompleted,
+    CacheBroken,
+    ErrorReported,
+    Event,
+    ProviderSwitched,
+    RepairReported,
+)
 from wisp.loop.limits import Limits
 from wisp.loop.ports import CallIntent, RequestIntent
 from wisp.loop.settle import uncancelled
@@ -23,21 +29,28 @@ from wisp.messages.ids import Clock, iso
 from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
 from wisp.messages.tool import ToolOutcome
 from wisp.messages.usage import Price, cost_of
+from wisp.providers.base import Provider
 from wisp.session.events import SessionSaved
+from wisp.session.fitting import WindowKeeper
 from wisp.session.fold import Fold, State
+from wisp.session.ports import FileHistory
 from wisp.session.records import (
     VERSION,
     AuditRecord,
     CallIntentRecord,
+    CompactionRecord,
     Known,
     MessageRecord,
     Record,
     RequestIntentRecord,
     RunEndedRecord,
     SessionHeader,
+    SnapshotRecord,
 )
 from wisp.session.recover import Recovery, plan
 from wisp.session.storage import Storage, StorageFailed
+
+_WORTH_A_RECORD = (RepairReported, CacheBroken, ProviderSwitched)
 
 
 class CodingSession:
@@ -50,7 +63,9 @@ class CodingSession:
         session_id: the id of a new session; an existing one keeps its own, and one whose first record is
             damaged takes that of its file.
         price: list prices, for the cost of each answer.
+        prices: those of other models that may answer, by provider and model.
         created_by: name and version of the program, for the header.
+        files: keeps the working folder before the first effect of each turn, for undo.
 
     Raises:
         StorageFailed: the stored session was written by a newer program and can only be read.
@@ -64,12 +79,18 @@ class CodingSession:
         cwd: str,
         session_id: str,
         price: Price | None = None,
+        prices: Mapping[tuple[str, str], Price] | None = None,
         created_by: str = "wisp",
+        files: FileHistory | None = None,
     ) -> None:
+        self._files = files
+        self._kept: tuple[int, int] | None = None
+        self._said: list[Event] = []
         self._storage = storage
         self._committing = asyncio.Lock()
         self._clock = clock
         self._price = price or Price()
+        self._prices = prices or {}
         loaded = storage.load()
         if loaded.newest_version > VERSION:
             storage.close()
@@ -84,6 +105,14 @@ class CodingSession:
         self._new = [] if header else [self._record(SessionHeader(self.id, cwd, created_by))]
         self._recovery = plan(self.state, clock.new_id)
         self.harness: AgentHarness | None = None
+        self.window = WindowKeeper(self._provider, lambda: self.state.messages, self._compacted)
+
+    def _provider(self) -> Provider:
+        assert self.harness is not None
+        return self.harness.provider
+
+    async def _compacted(self, body: CompactionRecord) -> None:
+        await self._commit([self._record(body)], sync=True)
 
     @property
     def state(self) -> State:
@@ -97,7 +126,8 @@ class CodingSession:
 
     def attach(self, make: Callable[[Sequence[Message]], AgentHarness]) -> AgentHarness:
         """Make the harness that continues this conversation; `make` gets the history."""
-        self.harness = make(tuple(self.state.messages))
+        self.harness = make(tuple(self.state.context))
+        self.harness.told.update(self.state.told)
         return self.harness
 
     async def prompt(
@@ -112,9 +142,23 @@ class CodingSession:
             yield RepairReported(notes)
         async with aclosing(self.harness.prompt(message, limits=limits)) as events:
             async for event in events:
+                if isinstance(event, _WORTH_A_RECORD):
+                    await self._note(event)
+                while self._said:
+                    yield self._said.pop(0)
                 if isinstance(event, AgentCompleted):
                     yield SessionSaved(self.where, len(self.state.messages))
                 yield event
+
+    async def _note(self, event: Event) -> None:
+        """Record what a reader of the file should know of how its requests were made."""
+        if isinstance(event, RepairReported):
+            await self.audit("repair", {"notes": list(event.messages)})
+        elif isinstance(event, CacheBroken):
+            await self.audit("cache_broken", {"turn": event.turn, "reasons": list(event.reasons)})
+        elif isinstance(event, ProviderSwitched):
+            facts = {"turn": event.turn, "provider": event.provider, "model": event.model}
+            await self.audit("provider_switched", {**facts, "reason": event.reason})
 
     async def _recover(self) -> AsyncGenerator[str, None]:
         while self._recovery:
@@ -153,6 +197,8 @@ class CodingSession:
         if isinstance(intent, RequestIntent):
             await self._commit([self._record(RequestIntentRecord(intent.turn, intent.result_id))], sync=False)
             return
+        if intent.effectful:
+            await self._keep_files("before", intent.turn)
         body = CallIntentRecord(intent.turn, intent.call, intent.result_id, intent.replay, intent.effectful)
         await self._commit([self._record(body)], sync=intent.replay == "never")
 
@@ -166,7 +212,30 @@ class CodingSession:
 
     async def ended(self, how: AgentCompleted) -> None:
         """Record the end of a run; synced."""
+        if self._kept is not None:
+            await self._keep_files("after", how.turns)
+            self._kept = None
         await self._commit([self._record(RunEndedRecord(how.stop_reason, how.turns, how.error))], sync=True)
+
+    async def _keep_files(self, when: Literal["before", "after"], turn: int) -> None:
+        """Take a snapshot, once a turn; where that fails, say so and go on without undo for this run."""
+        mark = (self.state.runs_ended, turn)
+        if self._files is None or (when == "before" and self._kept == mark):
+            return
+        files, first = self._files, self._kept is None
+        loop = asyncio.get_running_loop()
+        if first and self.state.steps:
+            files.warm(self.state.steps[-1].after or self.state.steps[-1].before)
+        try:
+            tree = await uncancelled(_awaited(loop.run_in_executor(None, files.take)))
+        except OSError as exc:
+            self._files = None
+            facts = {"covered": False, "why": str(exc)}
+            self._said.append(ErrorReported(f"undo does not cover what follows: {exc}", "undo"))
+            await self.audit("undo", facts)
+            return
+        self._kept = mark
+        await self._commit([self._record(SnapshotRecord(tree, when, turn))], sync=False)
 
     def close(self) -> None:
         """Let go of the file and its lock."""
@@ -177,7 +246,9 @@ class CodingSession:
     def _message(self, message: Message) -> Record:
         cost = None
         if isinstance(message, AssistantMessage) and message.usage is not None:
-            cost = cost_of(message.usage, self._price)
+            native = message.native
+            other = self._prices.get((native.provider, native.model)) if native is not None else None
+            cost = cost_of(message.usage, other or self._price)
         return self._record(MessageRecord(message, cost), message.id)
 
     def _record(self, body: Known, record_id: str = "") -> Record:
@@ -208,6 +279,10 @@ class CodingSession:
         self._new = []
         for record in numbered:
             self._fold.add(record)
+
+
+async def _awaited(future: asyncio.Future[str]) -> str:
+    return await future
 
 
 async def _done(task: asyncio.Future[ToolOutcome]) -> None:

@@ -24,6 +24,15 @@ def call_id(call: Call, number: int, place: int) -> str:
     return call.id or f"call_{number}_{place}"
 
 
+def said_items(step: Step, number: int) -> list[dict[str, Any]]:
+    """An answer as the input items that a Responses service would remember."""
+    calls: list[dict[str, Any]] = [
+        {"type": "function_call", "call_id": call_id(call, number, place), "name": call.name}
+        for place, call in enumerate(step.calls)
+    ]
+    return [{"role": "assistant", "content": step.text}, *calls] if step.text else calls
+
+
 def error_body(dialect: str, status: int, kind: str = "", message: str = "") -> bytes:
     """An error in the dialect's own shape."""
     message = message or f"scripted failure {status}"

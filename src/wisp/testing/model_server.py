@@ -17,12 +17,13 @@ from typing import Any
 
 import msgspec
 
-from wisp.testing.frames import MODEL, error_body, error_frame, frames
-from wisp.testing.requests import DIALECTS, Request, problems_of
+from wisp.testing.frames import MODEL, error_body, error_frame, frames, said_items
+from wisp.testing.requests import DIALECTS, Request, continued, problems_of
 from wisp.testing.steps import Fault, Step, steps_from
 
 Script = Iterable[Step] | Callable[[Request], Step]
 
+GONE = "Previous response with id is not found."
 _PAGE = b"<html><head><title>502</title></head><body><h1>502 Bad Gateway</h1></body></html>"
 
 
@@ -42,6 +43,8 @@ class ModelServer:
         self._met = 0
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
+        self.stored: dict[str, list[Any]] = {}
+        """Conversations kept for `previous_response_id`, by the response that ended them."""
         self.requests: list[Request] = []
         """Every model request, in order of arrival."""
         self.problems: list[str] = []
@@ -113,7 +116,10 @@ class ModelServer:
     ) -> bool:
         try:
             parsed = msgspec.json.decode(body, type=dict[str, Any])
-            problems = problems_of(dialect, parsed)
+            whole = continued(parsed, self.stored) if dialect == "responses" else parsed
+            if whole is None:
+                return await _answer(writer, 400, error_body(dialect, 400, "", GONE))
+            problems = problems_of(dialect, whole)
         except (msgspec.DecodeError, LookupError, TypeError, AttributeError) as exc:
             parsed, problems = {}, [f"the request is not what it should be: {exc}"]
         request = Request(len(self.requests) + 1, dialect, path, headers, body, parsed, problems)
@@ -178,6 +184,10 @@ class ModelServer:
                 await self._drain(writer)
             if step.pause:
                 await asyncio.sleep(step.pause)
+        if request.json.get("store"):
+            before = continued(request.json, self.stored) or {}
+            kept = [*before.get("input", []), *said_items(step, request.number)]
+            self.stored[f"resp_{request.number}"] = kept
         writer.write(b"0\r\n\r\n")
         await self._drain(writer)
         return request.headers.get("connection", "").lower() != "close"

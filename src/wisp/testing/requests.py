@@ -52,6 +52,14 @@ class Request(msgspec.Struct):
         return results[-1][1] if results else ""
 
 
+def continued(body: dict[str, Any], stored: dict[str, list[Any]]) -> dict[str, Any] | None:
+    """A Responses request with what the service had stored before it; None where that is gone."""
+    cursor = body.get("previous_response_id")
+    if cursor is None:
+        return body
+    return {**body, "input": [*stored[cursor], *body["input"]]} if cursor in stored else None
+
+
 class Item(msgspec.Struct):
     """One entry of a conversation, whatever the dialect calls it."""
 

@@ -11,9 +11,12 @@ from wisp.tools.find import FindTool
 from wisp.tools.grep import GrepTool
 from wisp.tools.ledger import ReadLedger
 from wisp.tools.ls import LsTool
+from wisp.tools.process import ProcessTool
 from wisp.tools.read import ReadTool
 from wisp.tools.shell import ShellTool
 from wisp.tools.write import WriteTool
+from wisp.workspace.background import Backgrounds
+from wisp.workspace.box import Box
 from wisp.workspace.root import Workspace
 from wisp.workspace.search import Searcher
 from wisp.workspace.text import DEFAULT_FALLBACKS
@@ -30,8 +33,10 @@ def default_tools(
     encodings: tuple[str, ...] = DEFAULT_FALLBACKS,
     code_page: str = "",
     search_engine: str = "auto",
+    box: Box | None = None,
+    backgrounds: Backgrounds | None = None,
 ) -> tuple[Tool, ...]:
-    """`read write edit bash grep find ls` over one workspace.
+    """`read write edit bash process grep find ls` over one workspace.
 
     Args:
         environment: everything a command may see; its PATH is also where ripgrep is looked for.
@@ -40,15 +45,28 @@ def default_tools(
         encodings: tried in order for files that are neither marked nor UTF-8.
         code_page: tried for command output that is not UTF-8.
         search_engine: `auto`, `python`, or the path of an `rg`.
+        box: where commands run; None runs them plainly.
+        backgrounds: what keeps running; whoever gives it closes it.
     """
     ledger = ledger or ReadLedger()
+    backgrounds = backgrounds or Backgrounds()
     path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
     searcher = Searcher(workspace, path, clock.monotonic, engine=search_engine)
     return (
         ReadTool(workspace, ledger, encodings),
         WriteTool(workspace, ledger),
         EditTool(workspace, ledger, encodings),
-        ShellTool(workspace, environment, clock, spool_folder=spool_folder, shell=shell, code_page=code_page),
+        ShellTool(
+            workspace,
+            environment,
+            clock,
+            spool_folder=spool_folder,
+            shell=shell,
+            code_page=code_page,
+            box=box,
+            backgrounds=backgrounds,
+        ),
+        ProcessTool(backgrounds),
         GrepTool(workspace, searcher),
         FindTool(workspace, searcher),
         LsTool(workspace),

@@ -85,6 +85,8 @@ def _schema(hint: Any) -> dict[str, Any]:
         for note in notes:
             if isinstance(note, msgspec.Meta) and note.description:
                 extra["description"] = note.description
+    if typing.get_origin(hint) is typing.Literal:
+        return {"type": "string", "enum": list(typing.get_args(hint))} | extra
     members = [member for member in typing.get_args(hint) if member is not types.NoneType]
     if typing.get_origin(hint) in (types.UnionType, typing.Union) and len(members) == 1:
         return _schema(members[0]) | extra

@@ -13,16 +13,22 @@ from wisp.messages.content import Text
 from wisp.messages.ids import Clock
 from wisp.messages.tool import Effect, Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext
+from wisp.tools.process import ended_line, report
 from wisp.tools.render import MAX_BYTES, MAX_LINES, plain_output, plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import failures
+from wisp.workspace.background import Backgrounds
+from wisp.workspace.box import Box
 from wisp.workspace.process import Ending, quiet_environment, run
 from wisp.workspace.root import Workspace
 from wisp.workspace.spool import Spool
+from wisp.workspace.stop import StopToken
 from wisp.workspace.text import decode_output
 
 DEFAULT_SECONDS = 120.0
 MOST_SECONDS = 600.0
+FIRST_LOOK = 0.5
+"""Seconds after which a background command's first words are shown."""
 _PROGRESS_BYTES = 8192
 _PROGRESS_SECONDS = 0.05
 
@@ -32,6 +38,7 @@ class ShellArguments(msgspec.Struct, frozen=True):
 
     command: str
     timeout: Annotated[float, msgspec.Meta(description="Seconds, at most 600")] = DEFAULT_SECONDS
+    background: Annotated[bool, msgspec.Meta(description="Keep it running, for `process`")] = False
 
 
 class ShellTool:
@@ -41,6 +48,8 @@ class ShellTool:
         environment: all that a command may see; what keeps programs from waiting for a person is added.
         spool_folder: a private folder for whole outputs; None keeps none.
         code_page: tried where output is not UTF-8.
+        box: where commands run; None runs them plainly.
+        backgrounds: takes what is to keep running.
     """
 
     parallel_safe = False
@@ -55,15 +64,18 @@ class ShellTool:
         spool_folder: str | None,
         shell: str = "/bin/bash",
         code_page: str = "",
+        box: Box | None = None,
+        backgrounds: Backgrounds | None = None,
     ) -> None:
-        self._workspace, self._clock, self._shell = workspace, clock, shell
+        self._workspace, self._clock, self._shell, self._box = workspace, clock, shell, box
         self._environment = quiet_environment(environment) | {"PWD": workspace.cwd}
         self._spool_folder, self._code_page = spool_folder, code_page
+        self._backgrounds = backgrounds or Backgrounds()
         self.spec = ToolSpec(
             "bash",
             "Run a bash command in the working directory, without input. "
             "The last 2000 lines or 50,000 bytes are shown, the whole output is kept in a file. "
-            "What it leaves running is stopped.",
+            "What it leaves running is stopped, unless background is set.",
             schema_of(ShellArguments),
         )
 
@@ -81,19 +93,40 @@ class ShellTool:
         return Prepared(
             tool="bash",
             arguments=msgspec.to_builtins(args),
-            effects=(Effect("execute", args.command),),
+            effects=(self._effect(args.command),),
             run=lambda context: self._run(args, context),
-            summary=f"$ {first}" + (" ..." if more else ""),
+            summary=f"$ {first}" + (" ..." if more else "") + (" &" if args.background else ""),
             preview=args.command,
         )
 
+    def _effect(self, command: str) -> Effect:
+        if self._box is None:
+            return Effect("execute", command)
+        proof = self._box.prove()
+        if proof.kind == "bubblewrap":
+            return Effect("execute", command, boxed=True)
+        return Effect("execute", command, unboxed=proof.reason)
+
+    def _spool(self) -> Spool:
+        name = f"bash-{self._clock.new_id()}.log"
+        return Spool(self._spool_folder, name, tail_bytes=MAX_BYTES, tail_lines=MAX_LINES)
+
+    def _keep(self, args: ShellArguments, context: RunContext) -> ToolOutcome:
+        """Start a command that goes on; what it said and whether it lived through its first moment."""
+
+        def start(stop: StopToken, output: Callable[[bytes], object], stdin: int) -> Ending:
+            return self._start(args.command, float("inf"), stop, output, stdin)[0]
+
+        with failures():
+            boxed = self._effect(args.command).boxed
+            made = self._backgrounds.start(args.command, self._spool(), start, boxed=boxed)
+            context.stop.wait(FIRST_LOOK)
+            return report(made, 0.0, context.stop)
+
     def _run(self, args: ShellArguments, context: RunContext) -> ToolOutcome:
-        spool = Spool(
-            self._spool_folder,
-            f"bash-{self._clock.new_id()}.log",
-            tail_bytes=MAX_BYTES,
-            tail_lines=MAX_LINES,
-        )
+        if args.background:
+            return self._keep(args, context)
+        spool = self._spool()
         live = _Progress(context.progress, self._clock.monotonic)
 
         def take(data: bytes) -> None:
@@ -102,21 +135,41 @@ class ShellTool:
 
         try:
             with failures():
-                ending = run(
-                    [self._shell, "-c", args.command],
-                    cwd=self._workspace.roots[0].fd,
-                    env=self._environment,
-                    timeout=args.timeout,
-                    stop=context.stop,
-                    now=self._clock.monotonic,
-                    output=take,
-                )
+                ending, fresh = self._start(args.command, args.timeout, context.stop, take)
         finally:
             spool.close()
             live.close()
-        return self._outcome(args, spool, ending)
+        return self._outcome(args, spool, ending, fresh)
 
-    def _outcome(self, args: ShellArguments, spool: Spool, ending: Ending) -> ToolOutcome:
+    def _start(
+        self,
+        command: str,
+        timeout: float,
+        stop: StopToken,
+        output: Callable[[bytes], object],
+        stdin: int = -1,
+    ) -> tuple[Ending, tuple[str, ...] | None]:
+        """Run it; how it ended, and in a sandbox the protected names that are new."""
+        argv = [self._shell, "-c", command]
+        if self._box is not None and self._box.prove().kind != "none":
+            return self._box.run(
+                argv, env=self._environment, timeout=timeout, stop=stop, output=output, stdin=stdin
+            )
+        ending = run(
+            argv,
+            cwd=self._workspace.roots[0].fd,
+            env=self._environment,
+            timeout=timeout,
+            stop=stop,
+            now=self._clock.monotonic,
+            output=output,
+            stdin=stdin,
+        )
+        return ending, None
+
+    def _outcome(
+        self, args: ShellArguments, spool: Spool, ending: Ending, fresh: tuple[str, ...] | None
+    ) -> ToolOutcome:
         body = self._body(spool)
         notes = []
         if ending.left:
@@ -136,11 +189,17 @@ class ShellTool:
             notes.append(f"exit code: {_exit_code(ending.code)}")
             if ending.code:
                 code, is_error = "exit_status", True
+                notes += _hints(body) if fresh is not None else []
+        if fresh:
+            names = ", ".join(clean(path) for path in fresh[:8])
+            notes.append(f"[new protected names, which nothing loads without the user's trust: {names}]")
+        notes += [f"[{ended_line(one)}]" for one in self._backgrounds.ended()]
         details = {
             "exit_code": _exit_code(ending.code) if ending.how == "exited" else None,
             "bytes": spool.total,
             "lines": spool.lines,
             "log": spool.log,
+            "sandboxed": fresh is not None,
         }
         whole = "\n".join([*([body] if body else []), *notes])
         return ToolOutcome((Text(whole),), is_error, code, details)
@@ -158,6 +217,23 @@ class ShellTool:
         trouble = f" ({spool.trouble})" if spool.trouble else ""
         shown = f"the last {plural(count, 'line')} of {spool.lines:,}"
         return f"[{shown} ({spool.total:,} bytes); {where}{trouble}]\n{body}"
+
+
+_BOXED = (
+    (
+        "Read-only file system",
+        "only the workspace and /tmp can be written, protected names such as .git/config not",
+    ),
+    ("Temporary failure in name resolution", "it has no network"),
+    ("Could not resolve host", "it has no network"),
+    ("Network is unreachable", "it has no network"),
+)
+
+
+def _hints(body: str) -> list[str]:
+    """What the sandbox may have to do with a failure, so that nobody searches for another cause."""
+    said = dict.fromkeys(words for sign, words in _BOXED if sign in body)
+    return [f"[this ran in a sandbox: {words}]" for words in said]
 
 
 def _exit_code(code: int | None) -> int | None:

@@ -4,10 +4,11 @@ Started by `process.py` only, in a process of its own; imports nothing of wisp. 
 command, however detached, becomes its child (it is a subreaper).  It ends them when the command ends,
 when told to, and when the agent is gone.  Knows nothing of output.
 
-    CONTROL STATUS CWD GRACE_MS LINGER_MS PROGRAM [ARGUMENT ...]
+    CONTROL STATUS CWD GRACE_MS LINGER_MS CONFINE PROGRAM [ARGUMENT ...]
 
 CONTROL: reading anything, or its end, means stop.  STATUS: takes lines `exit CODE`, `fail ERRNO`,
-`left NAME`, `stuck COUNT`, `done`, and ends when all is over.  CWD is a descriptor too.
+`left NAME`, `stuck COUNT`, `done`, and ends when all is over.  CWD is a descriptor too; so is CONFINE,
+which holds what `sandbox/landlock.py` applies to the command, or is -1.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ import os
 import select
 import time
 
+TYPE_CHECKING = False  # `typing` costs more than all the rest
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _SUBREAPER = 36
 _GIVE_UP = 4.0
 
 
-def main(arguments: list[str]) -> None:
-    """Run one command, wait until nothing of it is left, and leave."""
-    control, status, cwd, grace, linger = (int(word) for word in arguments[:5])
-    program = arguments[5:]
+def main(arguments: list[str], apply: Callable[[bytes], None]) -> None:
+    """Run one command, wait until nothing of it is left, and leave.  `apply` confines it."""
+    control, status, cwd, grace, linger, confine = (int(word) for word in arguments[:6])
+    program = arguments[6:]
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
     _become_subreaper()
@@ -37,11 +42,13 @@ def main(arguments: list[str]) -> None:
         os.set_inheritable(fd, False)
     pid = os.fork()
     if pid == 0:
-        _become(program, cwd, status)
+        _become(program, cwd, status, confine, apply)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nowhere, fd)
     os.close(cwd)
+    if confine >= 0:
+        os.close(confine)
     Guardian(pid, control, status, ended, grace / 1000, linger / 1000).watch()
     os._exit(0)
 
@@ -188,7 +195,7 @@ def _volunteer() -> None:
         pass  # a system without the file, or a higher value already
 
 
-def _become(program: list[str], cwd: int, status: int) -> None:
+def _become(program: list[str], cwd: int, status: int, confine: int, apply: Callable[[bytes], None]) -> None:
     """In the forked child: own session, own folder, ordinary signals, then the program itself."""
     try:
         os.setsid()
@@ -201,8 +208,18 @@ def _become(program: list[str], cwd: int, status: int) -> None:
                 except (OSError, ValueError):
                     continue  # numbers the C library keeps for itself
         signal.set_wakeup_fd(-1)
+        if confine >= 0:
+            apply(_all(confine))
         os.execvp(program[0], program)
     except OSError as exc:
         os.write(status, f"fail {exc.errno}\n".encode())
     finally:
         os._exit(127)
+
+
+def _all(fd: int) -> bytes:
+    data = b""
+    while piece := os.read(fd, 1 << 20):
+        data += piece
+    os.close(fd)
+    return data

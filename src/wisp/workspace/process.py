@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from wisp.workspace.errors import Refused, refusal
 from wisp.workspace.handles import as_folder
 from wisp.workspace.stop import StopToken
+from wisp.workspace.sweep import MARK, sweep
 
 if TYPE_CHECKING:
     import subprocess
 
-MARK = "WISP_CALL_ID"
-"""Environment variable by which a call's processes can be found again."""
 GRACE = 0.15
 """Seconds between asking a process to end and ending it."""
 LINGER = 0.25
@@ -61,6 +60,25 @@ class Ending(NamedTuple):
     """Exit code, negative for a signal; None when it was ended by us."""
     left: tuple[str, ...] = ()
     """Names of processes that outlived it and were stopped."""
+
+
+class Boxed(NamedTuple):
+    """A launcher that puts the program into a process namespace and writes `"child-pid": N` first."""
+
+    read: int
+    write: int
+    """Given to the launcher and closed here."""
+
+    def first_process(self, launcher: int) -> int:
+        """Whose end is the end of everything in the namespace; 0 when it is not there (any more)."""
+        os.set_blocking(self.read, False)
+        try:
+            pid = int(os.read(self.read, 4096).partition(b'"child-pid":')[2].split()[0].strip(b",}"))
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            return 0
+        return pid if parent == launcher else 0
 
 
 class _Waker:
@@ -105,6 +123,9 @@ def run(
     output: Callable[[bytes], object],
     errors: Callable[[bytes], object] | None = None,
     guarded: bool = True,
+    fds: Sequence[int] = (),
+    boxed: Boxed | None = None,
+    stdin: int = -1,
 ) -> Ending:
     """Run a program to its end and return after everything it started has ended.
 
@@ -117,12 +138,17 @@ def run(
             returning False ends the program.
         guarded: put a guardian between, which also ends detached descendants and outlives this process
             long enough to do so.  Without it only the process group is ended.
+        fds: descriptors the program inherits, under the same numbers; with a guardian at most one, which
+            holds the rules that confine the program (`sandbox/landlock.py`).
+        boxed: the program is such a launcher; ending it ends the namespace first.
+        stdin: what it reads; nothing unless given.
 
     Raises:
         Refused: `spawn_failed` when it cannot be started.
     """
     guarded = guarded and bool(sys.executable) and os.path.isdir("/proc/self")
-    return _Run(now, stop, timeout, output, errors).whole(argv, cwd, dict(env), guarded)
+    made = _Run(now, stop, timeout, output, errors, tuple(fds), boxed, stdin)
+    return made.whole(argv, cwd, dict(env), guarded)
 
 
 class _Run:
@@ -135,8 +161,12 @@ class _Run:
         timeout: float,
         output: Callable[[bytes], object],
         errors: Callable[[bytes], object] | None,
+        fds: tuple[int, ...],
+        boxed: Boxed | None,
+        stdin: int,
     ) -> None:
         self._now, self._stop = now, stop
+        self._fds, self._boxed, self._stdin = fds, boxed, stdin
         self._deadline = now() + timeout
         self._sinks: dict[int, Callable[[bytes], object]] = {}
         self._output, self._errors = output, errors
@@ -172,17 +202,18 @@ class _Run:
         control_read, control_write = os.pipe() if self._guarded else (-1, -1)
         status_read, status_write = os.pipe() if self._guarded else (-1, -1)
         theirs = [fd for fd in (out_write, err_write, control_read, status_write) if fd >= 0]
+        theirs += [self._boxed.write] if self._boxed else []
         ours = [fd for fd in (out_read, err_read, control_write, status_read) if fd >= 0]
-        keep = (control_read, status_write, cwd) if self._guarded else ()
+        keep = (control_read, status_write, cwd, *self._fds) if self._guarded else ()
         try:
             self._process = subprocess.Popen(
                 _guard(argv, keep) if keep else argv,
-                stdin=subprocess.DEVNULL,
+                stdin=self._stdin if self._stdin >= 0 else subprocess.DEVNULL,
                 stdout=out_write,
                 stderr=err_write if self._errors else out_write,
                 env=env,
                 cwd=None if self._guarded else as_folder(cwd),
-                pass_fds=keep,
+                pass_fds=keep or self._fds,
                 start_new_session=True,
             )
         except (OSError, ValueError) as exc:
@@ -266,6 +297,8 @@ class _Run:
     def _end(self, how: How) -> float:
         """Begin to end it; returns when to lose patience."""
         self._how = how
+        if self._boxed and self._end_box():
+            return self._now() + _HARD
         if self._guarded:
             try:
                 os.write(self._control, b"T")
@@ -275,11 +308,20 @@ class _Run:
         signal_group(self._process.pid, signal.SIGTERM if how != "enough" else signal.SIGKILL)
         return self._now() + GRACE
 
+    def _end_box(self) -> bool:
+        """End the namespace; the launcher then ends by itself, when all of it is gone."""
+        first = self._boxed.first_process(self._process.pid) if self._boxed else 0
+        if first > 1:
+            os.kill(first, signal.SIGKILL)
+        return first > 1
+
     def _clean(self, status: int) -> None:
         """Whatever happened: nothing runs, nothing stays open."""
         import subprocess
 
         if self._process.poll() is None:
+            if self._boxed and self._how == "exited":
+                self._end_box()
             if self._guarded:
                 os.close(self._control)
                 self._control = -1
@@ -321,9 +363,13 @@ class _Run:
 
 
 def _guard(argv: list[str], keep: tuple[int, ...]) -> list[str]:
-    """The command that runs `argv` under a guardian with these descriptors: control, status, folder."""
-    code = "import sys; sys.path.append(sys.argv[1]); import guardian; guardian.main(sys.argv[2:])"
-    numbers = (*keep, round(GRACE * 1000), round(LINGER * 1000))
+    """The command that runs `argv` under a guardian with its descriptors: control, status, folder, rules."""
+    code = (
+        "import sys; sys.path += [sys.argv[1], sys.argv[1] + '/sandbox']; import guardian; "
+        "guardian.main(sys.argv[2:], lambda rules: __import__('landlock').apply(rules))"
+    )
+    confine = keep[3] if len(keep) > 3 else -1
+    numbers = (*keep[:3], round(GRACE * 1000), round(LINGER * 1000), confine)
     return [sys.executable, "-I", "-S", "-c", code, os.path.dirname(__file__), *map(str, numbers), *argv]
 
 
@@ -336,38 +382,6 @@ def signal_group(pid: int | None, number: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
-
-
-def sweep(mark: str) -> int:
-    """End every process of this user that carries `mark` in its environment; how many were found."""
-    wanted = f"{MARK}={mark}".encode()
-    found: set[int] = set()
-    for _ in range(20):
-        alive = [pid for pid in _pids() if _carries(pid, wanted)]
-        if not alive:
-            break
-        for pid in alive:
-            found.add(pid)
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue  # ended meanwhile
-    return len(found)
-
-
-def _pids() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
-    except OSError:
-        return []
-
-
-def _carries(pid: int, wanted: bytes) -> bool:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return wanted in file.read().split(b"\0")
-    except OSError:
-        return False
 
 
 def _widen(fd: int) -> None:

@@ -13,7 +13,21 @@ import msgspec
 
 from wisp.frontends.cli.options import NAMES, OPTIONS, add_to
 
-COMMANDS = ("chat", "demo", "sessions", "models", "login", "logout", "auth", "trust", "config", "doctor")
+COMMANDS = (
+    "chat",
+    "demo",
+    "sessions",
+    "undo",
+    "redo",
+    "models",
+    "login",
+    "logout",
+    "auth",
+    "trust",
+    "permissions",
+    "config",
+    "doctor",
+)
 """Words that are commands when they stand first."""
 
 EPILOG = """\
@@ -24,10 +38,12 @@ commands:
   wisp chat --plain           a conversation line by line
   wisp demo                   see a bug being found, fixed and tested: no key, no network
   wisp sessions list|show     what was said before
+  wisp undo | wisp redo       put files back to before the last run, or forward again
   wisp models [WORDS]         the models you can use; with words, a search through all that are known
   wisp login|logout [PROVIDER]  keep a key, or forget it
   wisp auth status            which credential comes from where
   wisp trust status|allow|revoke|forget [DIR]
+  wisp permissions why 'CMD'  allow, ask or deny, and why (also: list, test FILE)
   wisp config show            every setting and where it comes from
   wisp doctor                 what works here
 
@@ -66,6 +82,8 @@ class Invocation(msgspec.Struct):
     plain: bool = False
     json: bool = False
     deny_edits: bool = False
+    one_turn: bool = False
+    chat: bool = False
     all: bool = False
     device: bool = False
     keyring: bool = False
@@ -241,6 +259,29 @@ def _words(command: str, usage: str, description: str, *, most: int, flags: Sequ
     return parse_words
 
 
+def _undo(command: str, text: str) -> _Read:
+    def parse_undo(argv: list[str]) -> Invocation:
+        parser = _Parser(prog=f"wisp {command}", description=text, allow_abbrev=False)
+        parser.add_argument("--yes", action="store_true", help="do it without showing it first")
+        parser.add_argument("--turn", action="store_true", help="only the last turn instead of the whole run")
+        if command == "undo":
+            parser.add_argument("--chat", action="store_true", help="take the conversation back too")
+        parser.add_argument("--resume", metavar="ID", help="another session than this folder's newest")
+        parser.add_argument("--session-dir", metavar="DIR")
+        found = parser.parse_args(argv)
+        settings = {"session_dir": found.session_dir} if found.session_dir else {}
+        return Invocation(
+            command,
+            settings,
+            yes=found.yes,
+            one_turn=found.turn,
+            chat=getattr(found, "chat", False),
+            resume=found.resume or "",
+        )
+
+    return parse_undo
+
+
 def _login(argv: list[str]) -> Invocation:
     parser = _Parser(
         prog="wisp login",
@@ -268,6 +309,8 @@ _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
     "demo": _demo,
+    "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
+    "redo": _undo("redo", "Undo the last undo."),
     "sessions": _words("sessions", "list [--json] | show ID", "What was said before.", most=2, flags=_JSON),
     "models": _words(
         "models",
@@ -281,6 +324,9 @@ _PARSE: dict[str, _Read] = {
     "logout": _words("logout", "[PROVIDER]", "Forgets what is stored for a provider.", most=1),
     "auth": _words("auth", "status [--json]", "Which credential comes from where.", most=1, flags=_JSON),
     "trust": _words("trust", "status|allow|revoke|forget [DIR]", "Whose files are read.", most=2),
+    "permissions": _words(
+        "permissions", "why 'COMMAND' | list | test FILE", "What may run, and why.", most=2
+    ),
     "config": _words("config", "show [--json]", "Every setting and its origin.", most=1, flags=_JSON),
     "doctor": _words("doctor", "[--json]", "What works here.", most=0, flags=_JSON),
 }

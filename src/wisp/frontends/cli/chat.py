@@ -13,7 +13,7 @@ from wisp.frontends.cli.exitcodes import INTERRUPTED, OK, verdict
 from wisp.frontends.cli.print import TextOutput, explain
 from wisp.frontends.cli.terminal import is_terminal, safe
 from wisp.host.client import CommandRefused, HostClient
-from wisp.host.commands import Cancel, Configure, Prompt
+from wisp.host.commands import Cancel, Compact, Configure, Prompt
 from wisp.host.events import (
     AgentCompleted,
     MessageDelta,
@@ -22,6 +22,7 @@ from wisp.host.view import View, reduce
 
 HELP = """\
 /help                 this list
+/compact [WISH]       shorten the conversation before the next message
 /permissions [MODE]   show or set the permission mode: read-only, plan, ask, auto, full
 /quit                 leave (also Ctrl+D, or Ctrl+C twice)
 Anything else is a message to the model.  Ctrl+C stops the run in progress."""
@@ -52,7 +53,7 @@ class PlainChat:
         print(
             safe(
                 f"wisp: {snapshot.provider}/{snapshot.model} in {snapshot.cwd}, "
-                f"{snapshot.permission_mode} mode, no sandbox. /help for help."
+                f"{snapshot.permission_mode} mode, sandbox: {snapshot.sandbox}. /help for help."
             ),
             flush=True,
         )
@@ -106,6 +107,9 @@ class PlainChat:
         name, _, rest = line.partition(" ")
         if name == "/help":
             print(HELP, flush=True)
+        elif name == "/compact":
+            await self._client.send(Compact(rest.strip()))
+            print("the conversation will be shortened before your next message", flush=True)
         elif name == "/permissions":
             if rest.strip():
                 try:

@@ -20,11 +20,13 @@ from wisp.host.client import HostClient
 from wisp.host.commands import Cancel, Prompt
 from wisp.host.events import (
     AgentCompleted,
+    CompactionCompleted,
     Envelope,
     ErrorReported,
     MessageDelta,
     MessageWithdrawn,
     ProviderRetrying,
+    ProviderSwitched,
     RepairReported,
     ToolExecutionEnded,
     ToolExecutionStarted,
@@ -140,6 +142,8 @@ class TextOutput:
                 f"{event.reason}; trying again in {event.delay_seconds:.1f} s "
                 f"(attempt {event.attempt} of {event.max_attempts})"
             )
+        elif isinstance(event, ProviderSwitched):
+            self._note(f"{event.reason}; {event.provider}/{event.model} answers instead")
         elif isinstance(event, MessageWithdrawn):
             self._note(f"the answer above was cut off ({event.reason}) and does not count")
         elif isinstance(event, RepairReported):
@@ -147,6 +151,9 @@ class TextOutput:
                 self._note(f"repaired: {message}")
         elif isinstance(event, ErrorReported):
             self._note(event.message)
+        elif isinstance(event, CompactionCompleted) and event.outcome == "completed":
+            before, after = f"{event.tokens_before:,}", f"{event.tokens_after:,}"
+            self._note(f"the conversation was shortened to fit: about {before} to {after} tokens")
 
     def end(self, client: HostClient, run: RunView, judged: Verdict) -> None:
         """Print the answer, or say why there is none."""

@@ -81,6 +81,7 @@ def _request(invocation: Invocation, *, interactive: bool) -> OpenRequest:
         resume=invocation.resume,
         no_session=invocation.no_session,
         yes=invocation.yes,
+        own_process=True,
         trust=invocation.trust,
         no_project=invocation.no_project,
         strict_config=invocation.strict_config,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from wisp.frontends.cli.args import Invocation
-from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, USAGE
+from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, REFUSED, USAGE
 from wisp.frontends.cli.print import write_json
-from wisp.frontends.cli.terminal import one_line, safe
+from wisp.frontends.cli.terminal import is_terminal, one_line, safe
 from wisp.host.client import OpenFailed
 from wisp.host.library import SessionContent, SessionInfo
 from wisp.messages.ids import iso
@@ -23,8 +24,28 @@ class Library(Protocol):
     def session(self, prefix: str) -> SessionContent: ...
     def models(self, words: str = "", *, all_: bool = False) -> list[dict[str, Any]]: ...
     def trust(self, verb: str, folder: str) -> str: ...
+    def judge(self, command: str) -> tuple[str, str]: ...
+    def rules(self) -> list[tuple[str, str]]: ...
     def config(self) -> list[dict[str, Any]]: ...
     def doctor(self) -> list[dict[str, str]]: ...
+    def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> UndoLike: ...
+
+
+class UndoLike(Protocol):
+    """What `host.undo.FileUndo` offers."""
+
+    def preview(self) -> Sequence[ChangeLike]: ...
+    def apply(self, *, chat: bool) -> Sequence[ChangeLike]: ...
+    def close(self) -> None: ...
+
+
+class ChangeLike(Protocol):
+    """One path that an undo changes."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def what(self) -> str: ...
 
 
 def run_small(invocation: Invocation, library: Library) -> int:
@@ -34,7 +55,7 @@ def run_small(invocation: Invocation, library: Library) -> int:
     except OpenFailed as exc:
         print(f"wisp: {safe(str(exc))}", file=sys.stderr)
         return exc.exit_code
-    except (LookupError, OSError) as exc:
+    except (LookupError, OSError, UnicodeDecodeError) as exc:
         said = exc.args[0] if isinstance(exc, LookupError) and exc.args else exc
         print(f"wisp: {safe(str(said))}", file=sys.stderr)
         return FAILED
@@ -133,6 +154,43 @@ def _trust(invocation: Invocation, library: Library) -> int:
     return OK
 
 
+def _permissions(invocation: Invocation, library: Library) -> int:
+    verb, *rest = invocation.words or ["list"]
+    if verb == "why" and len(rest) == 1:
+        verdict, reason = library.judge(rest[0])
+        print(safe(f"{verdict}: {reason}"))
+        return {"allow": OK, "ask": FAILED, "deny": REFUSED}[verdict]
+    if verb == "list" and not rest:
+        for kind, rule in library.rules():
+            print(safe(f"{kind:5} {rule}"))
+        return OK
+    if verb == "test" and len(rest) == 1:
+        return _permissions_test(rest[0], library)
+    return _usage(
+        "use \"wisp permissions why 'COMMAND'\", 'wisp permissions list' or 'wisp permissions test FILE'"
+    )
+
+
+def _permissions_test(path: str, library: Library) -> int:
+    """Judge every line of a file: `COMMAND`, or `VERDICT<TAB>COMMAND` to check an expectation."""
+    wrong = total = 0
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            text = line.rstrip("\n")
+            if not text or text.startswith("#"):
+                continue
+            head, tab, tail = text.partition("\t")
+            expected, command = (head, tail) if tab and head in ("allow", "ask", "deny") else ("", text)
+            verdict, reason = library.judge(command)
+            total += 1
+            missed = bool(expected) and verdict != expected
+            wrong += missed
+            note = f"  (expected {expected})" if missed else ""
+            print(safe(f"{verdict:5} {command}  [{reason}]{note}"))
+    print(f"{total} commands, {wrong} not as expected")
+    return FAILED if wrong else OK
+
+
 def _config(invocation: Invocation, library: Library) -> int:
     if (invocation.words or ["show"]) != ["show"]:
         return _usage("use 'wisp config show'")
@@ -154,10 +212,46 @@ def _doctor(invocation: Invocation, library: Library) -> int:
     return CONFIGURATION if any(row["status"] == "problem" for row in rows) else OK
 
 
+_VERBS = {"made": "bring back", "changed": "put back", "deleted": "remove"}
+
+
+def _undo(invocation: Invocation, library: Library) -> int:
+    """Show what would change, ask unless told not to, do it."""
+    move = library.undo(
+        redo=invocation.command == "redo", one_turn=invocation.one_turn, prefix=invocation.resume
+    )
+    try:
+        changes = move.preview()
+        if not changes:
+            print("nothing differs; the files are as they were")
+        for change in changes:
+            print(f"{_VERBS[change.what]:10} {safe(change.path)}")
+        if changes and not invocation.yes and not _confirmed():
+            return FAILED
+        move.apply(chat=invocation.chat)
+        if changes:
+            again = "redo" if invocation.command == "undo" else "undo"
+            print(f"done: {len(changes)} paths; 'wisp {again}' takes it back")
+        return OK
+    finally:
+        move.close()
+
+
+def _confirmed() -> bool:
+    if not is_terminal(sys.stdin):
+        print("nothing was changed; add --yes to do it", file=sys.stderr)
+        return False
+    print("Do it? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 _COMMANDS = {
     "sessions": _sessions,
     "models": _models,
     "trust": _trust,
+    "permissions": _permissions,
     "config": _config,
     "doctor": _doctor,
+    "undo": _undo,
+    "redo": _undo,
 }

@@ -1,0 +1,141 @@
+"""Undo and redo of files: the session says which steps, the snapshots put the folder back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import msgspec
+
+from wisp.host.client import OpenFailed
+from wisp.host.configure import Configured
+from wisp.messages.ids import Clock, iso
+from wisp.messages.message import UserMessage
+from wisp.session.catalog import NoSuchSession, folder_name, latest, resolve
+from wisp.session.fold import Fold, State
+from wisp.session.journal import FileJournal
+from wisp.session.lock import Locked
+from wisp.session.records import FilesMovedRecord, Known, LeafRecord, Record
+from wisp.session.storage import StorageFailed
+from wisp.session.undo import NothingToDo, plan_redo, plan_undo
+from wisp.workspace.root import Workspace
+from wisp.workspace.snapshots import Conflict, Snapshots, Tree
+from wisp.workspace.store import ObjectStore
+
+__all__ = ["FileUndo", "PathChange", "snapshots_of"]
+
+
+class PathChange(msgspec.Struct, frozen=True):
+    """One path that an undo changes."""
+
+    path: str
+    what: str
+    """`made`, `changed` or `deleted`, as the undo does it."""
+
+
+def snapshots_of(workspace: Workspace, state_folder: str) -> Snapshots:
+    """Snapshots of the workspace's main folder, kept below wisp's own state."""
+    place = os.path.join(state_folder, "snapshots", folder_name(workspace.cwd))
+    return Snapshots(workspace.roots[0].fd, workspace.cwd, ObjectStore(place))
+
+
+class FileUndo:
+    """One undo or redo of a stored session: look with `preview`, do it with `apply`, then `close`.
+
+    Raises:
+        OpenFailed: no such session, it is in use, or there is nothing to do.
+    """
+
+    def __init__(
+        self, configured: Configured, clock: Clock, *, redo: bool, one_turn: bool, prefix: str = ""
+    ) -> None:
+        self._clock = clock
+        try:
+            base = configured.session_base
+            path = resolve(base, prefix) if prefix else latest(base, configured.cwd)
+            if path is None:
+                raise OpenFailed("there is no session in this folder", 1)
+            self._journal = FileJournal(path)
+        except (NoSuchSession, Locked, OSError) as exc:
+            raise OpenFailed(str(exc), 1) from None
+        try:
+            self._fold = Fold(self._journal.load().records)
+            plan = plan_redo if redo else plan_undo
+            self.move = plan(self._fold.state, one_turn=one_turn)
+            header = self._fold.state.header
+            self._workspace = Workspace(header.cwd if header else configured.cwd)
+            self._snapshots = snapshots_of(self._workspace, configured.paths.state)
+            self._pair = self._trees()
+        except NothingToDo as exc:
+            self._journal.close()
+            raise OpenFailed(str(exc), 1) from None
+        except BaseException:
+            self._journal.close()
+            raise
+
+    def _trees(self) -> tuple[Tree, Tree]:
+        try:
+            to = self._snapshots.load(self.move.to)
+            now = self.move.now or self._snapshots.take()
+            return to, self._snapshots.load(now)
+        except KeyError:
+            raise OpenFailed("the snapshot is no longer kept; it was pruned to save space", 1) from None
+
+    def preview(self) -> list[PathChange]:
+        """What would change.
+
+        Raises:
+            OpenFailed: somebody else changed the same files since; they are named.
+        """
+        return self._restore(check_only=True)
+
+    def apply(self, *, chat: bool) -> list[PathChange]:
+        """Do it, and with `chat` take the conversation back to before the prompt too.
+
+        Raises:
+            OpenFailed: somebody else changed the same files since; nothing was touched.
+        """
+        done = self._restore(check_only=False)
+        bodies: list[Known] = [FilesMovedRecord(self.move.direction, self.move.steps)]
+        if chat and self.move.direction == "undo":
+            bodies.append(LeafRecord(_before(self._fold.state, self.move.prompt), "undo"))
+        records = []
+        for number, body in enumerate(bodies):
+            seq = self._fold.state.next_seq + number
+            stamp = iso(self._clock.now())
+            records.append(Record(seq, self._clock.new_id(), self._fold.state.leaf, stamp, body))
+        try:
+            self._journal.append(records, sync=True)
+        except StorageFailed as exc:
+            raise OpenFailed(f"the files are back, but the session could not note it: {exc}", 1) from None
+        return done
+
+    def _restore(self, *, check_only: bool) -> list[PathChange]:
+        try:
+            changes = self._snapshots.restore(self._pair, check_only=check_only)
+        except Conflict as exc:
+            names = ", ".join(exc.paths[:10]) + (" ..." if len(exc.paths) > 10 else "")
+            raise OpenFailed(
+                f"changed by somebody else since, so nothing was touched: {names}; "
+                "put them back or move them away first",
+                1,
+            ) from None
+        except KeyError:
+            raise OpenFailed("a file's old content is no longer kept; nothing was touched", 1) from None
+        return [PathChange(change.path, change.what) for change in changes]
+
+    def close(self) -> None:
+        """Let the session and the folder go."""
+        self._journal.close()
+        with contextlib.suppress(OSError):
+            self._workspace.close()
+
+
+def _before(state: State, prompt: str) -> str:
+    """Id of the message before the prompt; empty when it was the first."""
+    last = ""
+    for message in state.messages:
+        if isinstance(message, UserMessage) and message.id == prompt:
+            return last
+        last = message.id
+    return state.leaf

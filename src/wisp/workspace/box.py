@@ -1,0 +1,128 @@
+"""The box as the rest of wisp sees it: cheap to have, proven and built at the first command.
+
+Until then nothing of `sandbox/` is loaded and no program is started.  Knows nothing of policies.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from wisp.workspace.process import Ending
+from wisp.workspace.root import Workspace
+from wisp.workspace.stop import StopToken
+
+if TYPE_CHECKING:
+    from wisp.workspace.sandbox.probe import Proof
+    from wisp.workspace.sandbox.runner import Boxes
+
+
+class BoxSettings(NamedTuple):
+    """What a person chose, and what is to be hidden besides the usual."""
+
+    wanted: bool = True
+    network: str = "none"
+    """`none`, `on`, or hosts separated by commas."""
+    home: str = "/nonexistent"
+    hide: tuple[str, ...] = ()
+    show: tuple[str, ...] = ()
+
+
+class Box:
+    """One workspace's box; used from any thread, closed at the end.
+
+    Args:
+        search_path: where the launcher is looked for.
+        now: seconds, for time limits.
+        wall: nanoseconds since 1970.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: BoxSettings,
+        search_path: str,
+        now: Callable[[], float],
+        wall: Callable[[], int],
+    ) -> None:
+        self._workspace, self.settings, self._path = workspace, settings, search_path
+        self._now, self._wall = now, wall
+        self._lock = threading.Lock()
+        self._proof: Proof | None = None
+        self._boxes: Boxes | None = None
+
+    @property
+    def likely(self) -> bool:
+        """Whether commands will probably be boxed: a look, no proof."""
+        return self.settings.wanted and bool(self._launcher())
+
+    def prove(self) -> Proof:
+        """What boxes commands here, found out by doing it at the first call."""
+        from wisp.workspace.sandbox.probe import Proof, prove
+
+        with self._lock:
+            if self._proof is None:
+                if self.settings.wanted:
+                    self._proof = prove(self._launcher(), self._now)
+                else:
+                    self._proof = Proof("none", "the sandbox was turned off")
+            return self._proof
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        timeout: float,
+        stop: StopToken,
+        output: Callable[[bytes], object],
+        stdin: int = -1,
+    ) -> tuple[Ending, tuple[str, ...]]:
+        """Run a command in the box, in the working directory.
+
+        Returns:
+            How it ended, and the protected names that are new since.
+
+        Raises:
+            Refused: it could not be boxed; nothing ran.
+        """
+        made = self._made()
+        start = made.run if self.prove().kind == "bubblewrap" else made.run_confined
+        return start(argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin)
+
+    def close(self) -> None:
+        """Remove what the boxes shared."""
+        if self._boxes is not None:
+            self._boxes.close()
+
+    def _made(self) -> Boxes:
+        from wisp.workspace.sandbox.plan import Grant
+        from wisp.workspace.sandbox.runner import Boxes
+
+        with self._lock:
+            if self._boxes is None:
+                chosen = self.settings
+                grant = Grant(
+                    self._launcher(),
+                    self._workspace.roots,
+                    os.path.realpath(chosen.home),
+                    chosen.hide,
+                    chosen.show,
+                    chosen.network == "on",
+                )
+                self._boxes = Boxes(grant, self._now, self._wall)
+            return self._boxes
+
+    def _launcher(self) -> str:
+        """The launcher, outside of what a command could have written."""
+        roots = [root.path for root in self._workspace.roots]
+        for folder in self._path.split(os.pathsep):
+            if os.path.isabs(folder):
+                found = os.path.realpath(os.path.join(folder, "bwrap"))
+                if any(found.startswith(root.rstrip("/") + "/") for root in roots):
+                    continue
+                if os.path.isfile(found) and os.access(found, os.X_OK):
+                    return found
+        return ""

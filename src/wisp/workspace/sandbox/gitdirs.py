@@ -1,0 +1,163 @@
+"""Which parts of a repository's own folder can make git run something, and which it must write.
+
+A command in the box may commit; it may not change what a later `git` of yours, outside the box, would
+run.  Pure looking: opens small pointer files, writes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import NamedTuple
+
+from wisp.workspace.sandbox.standins import is_standin
+
+_FROZEN = (
+    "config",
+    "config.worktree",
+    "hooks",
+    "info",
+    "modules",
+    "commondir",
+    "gitdir",
+    "worktrees",
+    "remotes",
+    "branches",
+)
+_MADE = ("hooks", "info", "modules", "remotes", "branches")
+"""Where missing, an empty folder in their place changes nothing for git."""
+_POINTER = 4096
+_NAMES_A_FILE = re.compile(
+    rb"(?im)^\s*(?:path|hookspath|fsmonitor|attributesfile|sshcommand|askpass)\s*=\s*(.+?)\s*$"
+)
+"""Keys whose value git reads settings from, or runs."""
+
+
+class Layout(NamedTuple):
+    """What to do with one repository."""
+
+    writable: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
+    """There, to be read-only."""
+    absent_folders: tuple[str, ...] = ()
+    """Not there, never to be made: an empty folder stands in for them."""
+    absent_files: tuple[tuple[str, bytes], ...] = ()
+    """As above, with the content that stands in."""
+
+
+def layout(dot_git: str) -> Layout:
+    """What to do with the `.git` at this path: a folder, a pointer file, or something else."""
+    try:
+        mode = os.lstat(dot_git).st_mode
+    except OSError:
+        return Layout()
+    if stat.S_ISDIR(mode):
+        return _folder(dot_git, main=True)
+    if stat.S_ISREG(mode):
+        return _pointer(dot_git)
+    return Layout()
+
+
+def _folder(path: str, *, main: bool) -> Layout:
+    if not _is_repository(path, main):
+        return Layout(frozen=(path,))
+    frozen, folders = [], []
+    for name in _FROZEN:
+        place = os.path.join(path, name)
+        if _there(place):
+            frozen.append(place)
+        elif main and name in _MADE:
+            folders.append(place)
+    frozen += _named(path)
+    return Layout((path,), tuple(frozen), tuple(folders), tuple(_absent_files(path, main)))
+
+
+def _named(path: str) -> list[str]:
+    """Files and folders beside a repository that its configuration reads or runs."""
+    tree = os.path.dirname(path)
+    found = []
+    for match in _NAMES_A_FILE.finditer(_read(os.path.join(path, "config"))):
+        value = os.fsdecode(match[1].strip(b'"'))
+        for base in (path, tree):
+            place = os.path.realpath(os.path.join(base, value))
+            if place.startswith(tree + "/") and os.path.exists(place) and not place.startswith(path + "/"):
+                found.append(place)
+    return found
+
+
+def _absent_files(path: str, main: bool) -> list[tuple[str, bytes]]:
+    found = []
+    config, common, own = (os.path.join(path, name) for name in ("config", "commondir", "config.worktree"))
+    text = _read(config).lower()
+    if main and not _there(config):
+        found.append((config, b""))
+    if main and not _there(common):
+        found.append((common, b".\n"))  # git reads its configuration from where this points: here
+    if (not main or b"worktreeconfig" in text) and not _there(own):
+        found.append((own, b""))
+    return found
+
+
+def _pointer(dot_git: str) -> Layout:
+    """A worktree's pointer: followed only to a folder that points back at it."""
+    frozen = Layout(frozen=(dot_git,))
+    words = _read(dot_git)
+    if not words.startswith(b"gitdir: "):
+        return frozen
+    target = os.path.join(os.path.dirname(dot_git), os.fsdecode(words[8:].strip()))
+    target = os.path.realpath(target)
+    back = os.fsdecode(_read(os.path.join(target, "gitdir")).strip())
+    if not back or os.path.realpath(back) != os.path.realpath(dot_git):
+        return frozen
+    common = os.path.realpath(
+        os.path.join(target, os.fsdecode(_read(os.path.join(target, "commondir")).strip()))
+    )
+    if os.path.dirname(os.path.dirname(target)) != common or not _is_repository(common, True):
+        return frozen
+    main, own = _folder(common, main=True), _folder(target, main=False)
+    kept = tuple(place for place in main.frozen if os.path.basename(place) != "worktrees")
+    return Layout(
+        main.writable + own.writable,
+        (dot_git, *kept, *own.frozen, *_others(common, target)),
+        main.absent_folders,
+        main.absent_files + own.absent_files,
+    )
+
+
+def _others(common: str, own: str) -> list[str]:
+    """The private folders of the other worktrees."""
+    top = os.path.dirname(own)
+    try:
+        names = os.listdir(top)
+    except OSError:
+        return []
+    return [place for name in names if (place := os.path.join(top, name)) != own]
+
+
+def _there(path: str) -> bool:
+    """Whether something is there that is not merely standing in."""
+    try:
+        return not is_standin(os.lstat(path))
+    except OSError:
+        return False
+
+
+def _is_repository(path: str, main: bool) -> bool:
+    names = ("HEAD", "objects", "refs") if main else ("HEAD",)
+    return all(os.path.lexists(os.path.join(path, name)) for name in names)
+
+
+def _read(path: str) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return b""
+        return os.read(fd, 16 * _POINTER)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)

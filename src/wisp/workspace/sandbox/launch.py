@@ -1,0 +1,135 @@
+"""Starting one command in a planned box, and knowing whether it ever began.
+
+The launcher and the command share one output.  A line on a channel of its own says that the box stands and
+the command begins; what was said before that are the launcher's words, never the command's.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Sequence
+
+from wisp.workspace.errors import Refused
+from wisp.workspace.process import Boxed, Ending, run
+from wisp.workspace.sandbox.bubblewrap import Spec, arguments, packed
+from wisp.workspace.sandbox.probe import descriptor
+from wisp.workspace.stop import StopToken
+
+_BASH = "/bin/bash"
+_INSIDE = r"""
+s=$1; n=$2; shift 2; printf 'begun\n' >&"$s"
+ulimit -c 0; [ "$n" = 0 ] || ulimit -u "$n" 2>/dev/null
+exec 9>&2 2>/dev/null
+p=(/proc/[0-9]*); b=${#p[@]}
+"$@" 2>&9 9>&- {gone}
+c=$?
+for ((i = 0; i < 12; i++)); do p=(/proc/[0-9]*); [ ${#p[@]} -le "$b" ] && exit $c; sleep 0.02; done
+for q in "${p[@]}"; do
+    q=${q#/proc/}
+    [ "$q" -gt $$ ] && read -r x <"/proc/$q/comm" && printf 'left %s\n' "$x" >&"$s"
+done
+exit $c
+"""
+"""Runs the command, gives what it left in the background a moment, and names what is still there."""
+PROCESSES = 4096
+"""Most processes of one box, where the system counts them for an ordinary user."""
+
+
+class NotStarted(Refused):
+    """The box could not be built; nothing ran."""
+
+
+class _Channel:
+    """What the box says beside the output."""
+
+    def __init__(self) -> None:
+        self.read, write = os.pipe()
+        self.write = fcntl.fcntl(write, fcntl.F_DUPFD_CLOEXEC, 30)  # a number no script uses for itself
+        os.close(write)
+        os.set_blocking(self.read, False)
+        self._said = b""
+
+    @property
+    def begun(self) -> bool:
+        """Whether the command was started."""
+        return self._said.startswith(b"begun\n") or self._look().startswith(b"begun\n")
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Names of processes that outlived the command."""
+        lines = self._look().decode("utf-8", "replace").split("\n")
+        return tuple(line[5:] for line in lines if line.startswith("left "))[:8]
+
+    def _look(self) -> bytes:
+        try:
+            self._said += os.read(self.read, 65536)
+        except BlockingIOError:
+            pass  # nothing new
+        return self._said
+
+    def close(self) -> None:
+        os.close(self.read)
+        os.close(self.write)
+
+
+def launch(
+    bwrap: str,
+    spec: Spec,
+    program: bytes,
+    argv: Sequence[str],
+    *,
+    folder: int,
+    timeout: float,
+    stop: StopToken,
+    now: Callable[[], float],
+    output: Callable[[bytes], object],
+    stdin: int = -1,
+) -> Ending:
+    """Run `argv` in the box `spec` under the system-call filter `program`.
+
+    Raises:
+        NotStarted: the launcher gave up; its words are in the message.
+    """
+    channel = _Channel()
+    words = bytearray()
+    args, filter_ = descriptor("args", packed(arguments(spec))), descriptor("filter", program)
+    data = [int(mount.source) for mount in spec.mounts if mount.kind == "data"]
+    info_read, info_write = os.pipe()
+
+    def take(piece: bytes) -> object:
+        if channel.begun:
+            return output(piece)
+        words.extend(piece)
+        return len(words) < 65536
+
+    given = {"--seccomp": filter_, "--info-fd": info_write, "--args": args}
+    options = [word for name, fd in given.items() for word in (name, str(fd))]
+    try:
+        ending = run(
+            [bwrap, *options, "--", *_inside(channel.write, spec.as_root), *argv],
+            cwd=folder,
+            env={},
+            timeout=timeout,
+            stop=stop,
+            now=now,
+            output=take,
+            guarded=False,
+            fds=(filter_, args, info_write, channel.write, *data),
+            boxed=Boxed(info_read, info_write),
+            stdin=stdin,
+        )
+        if ending.how == "exited" and not channel.begun:
+            said = " ".join(words.decode("utf-8", "replace").split()) or f"exit code {ending.code}"
+            raise NotStarted("sandbox_failed", f"the sandbox could not be built: {said[:300]}")
+        return ending._replace(left=channel.left)
+    finally:
+        channel.close()
+        for fd in (args, filter_, info_read):
+            os.close(fd)
+
+
+def _inside(left: int, as_root: bool) -> list[str]:
+    script = _INSIDE.replace("{gone}", f"{left}>&-")
+    limit = "0" if as_root else str(PROCESSES)
+    return [_BASH, "--noprofile", "--norc", "-c", script, "box", str(left), limit]

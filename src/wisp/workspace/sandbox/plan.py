@@ -1,0 +1,154 @@
+"""What one box looks like: what may be written, what is covered, which names must not appear.
+
+Looks at the system anew for every command, because sockets, credentials and repositories come and go.
+Starts nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from wisp.workspace.root import Root
+from wisp.workspace.sandbox import gitdirs, hidden
+from wisp.workspace.sandbox.bubblewrap import Mount, Spec
+from wisp.workspace.sandbox.probe import descriptor
+from wisp.workspace.sandbox.standins import Standins
+from wisp.workspace.sandbox.watch import MASKED, SHELL_NAMES
+
+TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - covered, not used
+_OUTSIDE_ONLY = (
+    "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR",
+    "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DOCKER_HOST", "TMUX", "STY",
+)  # fmt: skip
+_CACHES = {
+    "GOCACHE": "go-build",
+    "UV_CACHE_DIR": "uv",
+    "npm_config_cache": "npm",
+    "CCACHE_DIR": "ccache",
+}
+
+
+class Grant(NamedTuple):
+    """What every box of one workspace shares."""
+
+    bwrap: str
+    roots: Sequence[Root]
+    home: str
+    hide: Sequence[str]
+    """More places to hide: wisp's own files."""
+    show: Sequence[str]
+    """Places within those that stay readable."""
+    network: bool
+
+
+def plan(
+    grant: Grant, found: Sequence[str], env: Mapping[str, str], standins: Standins, temporary: str
+) -> Spec:
+    """The box for one command.
+
+    Args:
+        found: protected names that are there.
+        standins: gets what must stand in for those that are not; keep it until the command ended.
+        temporary: the private folder for temporary files.
+    """
+    roots = [root.path for root in grant.roots]
+    mounts = [Mount(path, "write") for path in roots]
+    mounts += _system(grant, roots, env, temporary)
+    mounts += [Mount(path, "hide") for path in hidden.credential_places(grant.home) if path not in roots]
+    mounts += [Mount(path, "hide") for path in grant.hide if os.path.lexists(path) and path not in roots]
+    mounts += [Mount(path, "read") for path in grant.show if os.path.lexists(path)]
+    covered = [mount.path for mount in mounts if mount.kind in ("hide", "empty", "private")]
+    mounts += [Mount(path, "hide") for path in hidden.sockets(covered, roots)]
+    mounts += _protected(grant, found, roots, standins)
+    return Spec(mounts, roots[0], environment(env), grant.network, os.geteuid() == 0)
+
+
+def _system(grant: Grant, roots: Sequence[str], env: Mapping[str, str], temporary: str) -> list[Mount]:
+    mounts = [Mount("/run", "empty"), *(Mount(path, "read") for path in hidden.KERNEL_PLACES)]
+    mounts += [Mount(path, "read") for path in hidden.run_places(grant.network)]
+    for place in TEMPORARY:
+        if os.path.isdir(place) and not os.path.islink(place) and place not in roots:
+            mounts.append(Mount(place, "private", temporary))
+    if any(grant.home.startswith(top + "/") for top in TEMPORARY):
+        mounts.append(Mount(grant.home, "read"))
+    for folder in env.get("PATH", "").split(os.pathsep):
+        real = os.path.realpath(folder)
+        if any(real.startswith(top + "/") for top in TEMPORARY) and os.path.isdir(real):
+            venv = os.path.dirname(real)
+            whole = os.path.exists(os.path.join(venv, "pyvenv.cfg"))
+            mounts.append(Mount(venv if whole else real, "read"))
+    return [mount for mount in mounts if mount.path not in roots]
+
+
+def _protected(grant: Grant, found: Sequence[str], roots: Sequence[str], standins: Standins) -> list[Mount]:
+    mounts = [Mount(path, "write") for path in pins(found, roots)]
+    there = set(found)
+    for root in roots:
+        names = (*MASKED, *SHELL_NAMES) if root == grant.home else MASKED
+        for name in names:
+            path = os.path.join(root, name)
+            if path not in there and standins.folder(path):
+                mounts.append(Mount(path, "empty"))
+        mounts += _unlisted(root, [m.path for m in mounts if m.kind == "empty"])
+    for path in found:
+        if os.path.basename(path).casefold() == ".git":
+            mounts += _git(path, roots, standins)
+        elif not os.path.islink(path):
+            mounts.append(Mount(path, "read"))
+        else:
+            real = os.path.realpath(path)
+            if any(real.startswith(root + "/") for root in roots) and os.path.lexists(real):
+                mounts.append(Mount(real, "read"))
+    return mounts
+
+
+def _git(path: str, roots: Sequence[str], standins: Standins) -> list[Mount]:
+    if os.path.islink(path):
+        real = os.path.realpath(path)
+        inside = any(real.startswith(root + "/") for root in roots)
+        return _git(real, roots, standins) if inside and os.path.lexists(real) else []
+    plan = gitdirs.layout(path)
+    mounts = [Mount(place, "write") for place in plan.writable]
+    mounts += [Mount(place, "read") for place in plan.frozen if not os.path.islink(place)]
+    mounts += [Mount(place, "empty") for place in plan.absent_folders if standins.folder(place)]
+    mounts += [Mount(place, "read") for place, text in plan.absent_files if standins.file(place, text)]
+    return mounts
+
+
+def environment(env: Mapping[str, str], temporary: str = TEMPORARY[0]) -> dict[str, str]:
+    """What the command gets of `env`, and where it may keep temporary files and caches."""
+    found = {name: value for name, value in env.items() if name not in _OUTSIDE_ONLY}
+    found["TMPDIR"] = temporary
+    for name, folder in _CACHES.items():
+        found.setdefault(name, f"{temporary}/.cache/{folder}")
+    return found
+
+
+def _unlisted(root: str, paths: Sequence[str]) -> list[Mount]:
+    """Git's private list of what to ignore, with our stand-ins added: they are not the project's."""
+    own = os.path.join(root, ".git", "info", "exclude")
+    names = [os.path.relpath(path, root) for path in paths if os.path.dirname(path) == root]
+    try:
+        fd = os.open(own, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return []
+    try:
+        text = os.read(fd, 1 << 20) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)
+    added = "".join(f"\n/{name}/" for name in names)
+    return [Mount(own, "data", str(descriptor("exclude", text + os.fsencode(added) + b"\n")))]
+
+
+def pins(found: Sequence[str], roots: Sequence[str]) -> set[str]:
+    """The folders on the way to protected names: what is mounted cannot be renamed, and so not replaced."""
+    pinned = set()
+    for path in found:
+        above = os.path.dirname(path)
+        while above not in roots and any(above.startswith(root.rstrip("/") + "/") for root in roots):
+            pinned.add(above)
+            above = os.path.dirname(above)
+    return pinned

@@ -1,0 +1,173 @@
+"""One command in the box, from what must be covered to what it left behind.
+
+Puts the parts together for every command: what to hide now, which protected names are there and which must
+not appear, the private folder for temporary files.  Knows nothing of models or policies.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from wisp.workspace.errors import Refused
+from wisp.workspace.process import Ending, run
+from wisp.workspace.sandbox import hidden, landlock, seccomp
+from wisp.workspace.sandbox.launch import NotStarted, launch
+from wisp.workspace.sandbox.plan import Grant, environment, plan
+from wisp.workspace.sandbox.probe import descriptor
+from wisp.workspace.sandbox.standins import Standins, is_standin
+from wisp.workspace.sandbox.watch import Watch
+from wisp.workspace.stop import StopToken
+
+TRIES = 3
+"""How often a box is planned anew when what was to be covered vanished meanwhile."""
+
+
+class Boxes:
+    """Runs commands in boxes that share one private folder for temporary files; close it at the end."""
+
+    def __init__(self, grant: Grant, now: Callable[[], float], wall: Callable[[], int]) -> None:
+        self._grant, self._now, self._wall = grant, now, wall
+        self._watches = [(root.path, Watch(root.path)) for root in grant.roots]
+        self._temporary = ""
+        self._lock = threading.Lock()
+        self._filter = seccomp.build(os.uname().machine)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        timeout: float,
+        stop: StopToken,
+        output: Callable[[bytes], object],
+        stdin: int = -1,
+    ) -> tuple[Ending, tuple[str, ...]]:
+        """Run `argv` in the working directory; how it ended and which protected names are new since.
+
+        Raises:
+            Refused: the box cannot be built; nothing ran.
+        """
+        self._check_roots()
+        before = self._look()
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                ending = self._once(argv, before, env, timeout, stop, output, stdin)
+                break
+            except NotStarted:
+                if not left or stop.stopped:
+                    raise
+        return ending, tuple(sorted(set(self._look()) - set(before)))
+
+    def _once(
+        self,
+        argv: Sequence[str],
+        found: Sequence[str],
+        env: Mapping[str, str],
+        timeout: float,
+        stop: StopToken,
+        output: Callable[[bytes], object],
+        stdin: int,
+    ) -> Ending:
+        with Standins() as standins:
+            spec = plan(self._grant, found, env, standins, self._own_folder())
+            try:
+                return launch(
+                    self._grant.bwrap,
+                    spec,
+                    self._filter,
+                    argv,
+                    folder=self._grant.roots[0].fd,
+                    timeout=timeout,
+                    stop=stop,
+                    now=self._now,
+                    output=output,
+                    stdin=stdin,
+                )
+            finally:
+                for mount in spec.mounts:
+                    if mount.kind == "data":
+                        os.close(int(mount.source))
+
+    def run_confined(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        timeout: float,
+        stop: StopToken,
+        output: Callable[[bytes], object],
+        stdin: int = -1,
+    ) -> tuple[Ending, tuple[str, ...]]:
+        """As `run`, under Landlock only."""
+        self._check_roots()
+        before, roots = self._look(), [root.path for root in self._grant.roots]
+        unseen = ["/dev", *hidden.credential_places(self._grant.home), *self._grant.hide]
+        unseen = [path for path in unseen if os.path.lexists(path) and not path.startswith("/proc/")]
+        temporary = self._own_folder()
+        network = self._grant.network
+        rules = landlock.packed(
+            [*roots, temporary],
+            [*landlock.readable(unseen), *(place for place in self._grant.show if os.path.lexists(place))],
+            network,
+            seccomp.build(os.uname().machine, sockets=network),
+        )
+        confine = descriptor("rules", rules)
+        try:
+            ending = run(
+                argv,
+                cwd=self._grant.roots[0].fd,
+                env=environment(env, temporary),
+                timeout=timeout,
+                stop=stop,
+                now=self._now,
+                output=output,
+                fds=(confine,),
+                stdin=stdin,
+            )
+        finally:
+            os.close(confine)
+        return ending, tuple(sorted(set(self._look()) - set(before)))
+
+    def close(self) -> None:
+        """Remove the private folder."""
+        if self._temporary:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = ""
+
+    def _own_folder(self) -> str:
+        with self._lock:
+            if not self._temporary or not os.path.isdir(self._temporary):
+                self._temporary = os.path.realpath(tempfile.mkdtemp(prefix="wisp-box-"))
+                os.mkdir(os.path.join(self._temporary, ".cache"))
+            return self._temporary
+
+    def _look(self) -> list[str]:
+        """Protected names as they are, ours that stand in aside."""
+        found = []
+        with self._lock:
+            now = self._wall()
+            for _, watch in self._watches:
+                found += [path for path in watch.look(now) if not _ours(path)]
+        return found
+
+    def _check_roots(self) -> None:
+        for root in self._grant.roots:
+            try:
+                there, held = os.stat(root.path), os.fstat(root.fd)
+            except OSError:
+                there, held = None, None
+            if there is None or held is None or (there.st_dev, there.st_ino) != (held.st_dev, held.st_ino):
+                raise Refused("stale_root", f"{root.path} is no longer the folder that was granted")
+
+
+def _ours(path: str) -> bool:
+    try:
+        found = os.lstat(path)
+        return is_standin(found) and (not stat.S_ISDIR(found.st_mode) or not os.listdir(path))
+    except OSError:
+        return True
