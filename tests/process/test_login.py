@@ -81,7 +81,7 @@ def test_standard_input_without_a_key_stores_nothing(program: Program, stdin: st
 def test_a_script_that_names_no_provider_is_told_which_there_are(program: Program) -> None:
     done = program.run("login", stdin=KEY)
     assert done.returncode == 2
-    assert "anthropic|gemini|openai" in done.stderr
+    assert "|gemini|groq|mistral|openai|" in done.stderr
 
 
 def test_the_prompt_for_a_key_shows_nothing_of_it(program: Program) -> None:

@@ -18,14 +18,14 @@ from wisp.harness.masking import Masker
 from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
-from wisp.host.choosing import LetGo, find_choice, http_transport, nothing
+from wisp.host.choosing import LetGo, find_choice, nothing, transport_for
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
 from wisp.host.models import Choice, ConfigError, choose_fallbacks
 from wisp.host.paths import environment as process_environment
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
-from wisp.host.secrets import known_secrets, without_secrets
+from wisp.host.secrets import StoredLogins, known_secrets, without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
 from wisp.host.settings import (
     Settings,
@@ -94,7 +94,8 @@ async def _service(
     dead_after = None if request.interactive else DEAD_AFTER
     run, offline = _runner(env, clock), bool(request.replay)
     choice, let_go = await find_choice(configured, env, clock, run, dead_after=dead_after, offline=offline)
-    others, notes = choose_fallbacks(settings, env, run, dead_after=dead_after)
+    logins = StoredLogins(configured.paths.credentials_file)
+    others, notes = choose_fallbacks(settings, env, run, dead_after=dead_after, logins=logins)
     transport = _transport(request, env, [choice, *others])
     provider: Provider = build_provider(choice.endpoint, clock, transport)
     if choice.renewable:
@@ -293,7 +294,7 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[C
             return ReplayTransport(recording.exchanges, strict=True, recorded=recording.variables)
         except (OSError, ValueError) as exc:
             raise OpenFailed(f"--replay {request.replay}: {exc}", 2) from None
-    transport = http_transport(env, choices[0].service)
+    transport = transport_for(env, choices)
     if not request.record:
         return transport
     from wisp.providers.replayed import RecordingTransport

@@ -16,8 +16,10 @@ from wisp.host.models import Choice, ConfigError, NothingConfigured, Service, ch
 from wisp.host.secrets import StoredLogins
 from wisp.host.settings import Settings, absolute
 from wisp.messages.ids import Clock
+from wisp.providers.address import parse_url
 from wisp.providers.base import ModelInfo
 from wisp.providers.http import HttpTransport
+from wisp.providers.transport import Transport
 
 EMBEDDED = "gguf:"
 """A model named with this is a file."""
@@ -122,6 +124,28 @@ async def _embedded(
         server.close()
 
     return await _with_window(Choice(endpoint, info, service), env), close
+
+
+def transport_for(env: Mapping[str, str], choices: Sequence[Choice]) -> Transport:
+    """The network for services that may stand in for each other, each with its own certificates.
+
+    Raises:
+        ConfigError: a certificate file that is named is not there.
+    """
+    if len({_certificates(choice.service) for choice in choices}) < 2:
+        return http_transport(env, choices[0].service)
+    from wisp.host.routes import ByHost
+
+    return ByHost(
+        {
+            parse_url(choice.endpoint.base_url).authority: http_transport(env, choice.service)
+            for choice in reversed(choices)  # where two share a host, the first decides
+        }
+    )
+
+
+def _certificates(service: Service) -> tuple[str, str, str]:
+    return service.ca_bundle, service.client_cert, service.client_key
 
 
 def http_transport(env: Mapping[str, str], service: Service | None = None) -> HttpTransport:
