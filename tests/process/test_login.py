@@ -3,8 +3,10 @@
 import os
 import pty
 import select
+import signal
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -162,3 +164,34 @@ def test_a_device_login_and_a_run_with_its_token_and_a_renewal(program: Program)
     for said in (done, status, run, over):
         assert "canary" not in said.stdout + said.stderr
     assert "canary" not in everything(program)
+
+
+def test_a_browser_login_from_the_terminal_and_one_that_is_interrupted(program: Program) -> None:
+    with AuthorizationServer() as authority:
+        settings = "\n".join(f"{k} = {v!r}" for k, v in authority.settings().items())
+        (program.home / "config" / "settings.toml").write_text(
+            f'[providers.x]\nbase_url = "https://models.test/v1"\n[providers.x.oauth]\n{settings}\n'
+        )
+
+        def begin() -> tuple[subprocess.Popen[str], str, dict[str, str]]:
+            process = program.start("login", "x")
+            assert process.stderr is not None
+            address = next(line for line in map(str.strip, process.stderr) if line.startswith("http"))
+            return process, *authority.agree(address)
+
+        process, code, asked = begin()
+        urllib.request.urlopen(f"{asked['redirect_uri']}?code={code}&state={asked['state']}").read()
+        out, _ = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert "logged in to x" in out
+        before = (program.home / "state" / "credentials.json").read_bytes()
+        assert b"access-canary" in before
+
+        process, code, asked = begin()
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert "Traceback" not in errors
+        with pytest.raises(OSError):
+            urllib.request.urlopen(f"{asked['redirect_uri']}?code={code}&state={asked['state']}")
+        assert (program.home / "state" / "credentials.json").read_bytes() == before
