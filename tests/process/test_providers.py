@@ -137,3 +137,30 @@ def test_a_mended_history_is_told_once_and_the_file_is_only_added_to(api: str, t
         assert "repaired" not in again.stderr
         assert file.read_bytes().startswith(before)
         assert server.problems == []
+
+
+def test_a_fallback_model_that_cannot_be_used_is_noted_and_does_no_harm(tmp_path: Path) -> None:
+    with ServerThread([{"text": "hello"}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        done = program.run("-p", "hi", WISP_FALLBACK_MODELS="nowhere/x")
+        assert (done.returncode, done.stdout) == (0, "hello\n")
+        assert "fallback_models: nowhere/x cannot be used" in done.stderr
+
+
+def test_a_stored_response_is_continued_only_with_the_users_word(tmp_path: Path) -> None:
+    calls = [{"calls": [{"name": "ls", "arguments": {}}]}, {"text": "done"}]
+    for allowed in (False, True):
+        folder = tmp_path / str(allowed)
+        with ServerThread(calls) as server:
+            url = server.base_url("openai-responses")
+            program = Program(folder / "home", folder / "work", api="openai-responses", url=url)
+            settings = folder / "home" / "config" / "settings.toml"
+            text = settings.read_text()
+            settings.write_text(text.replace("api_key_env", f"store = {str(allowed).lower()}\napi_key_env"))
+            done = program.run("-p", "go", *FULL)
+            assert done.returncode == 0, done.stderr
+            assert server.problems == []
+            assert [request.json["store"] for request in server.requests] == [allowed, allowed]
+            cursors = [request.json.get("previous_response_id") for request in server.requests]
+            assert cursors == [None, "resp_1" if allowed else None]
+            assert [len(request.json["input"]) for request in server.requests] == [1, 1 if allowed else 3]

@@ -65,6 +65,9 @@ def test_a_recording_holds_every_byte_and_no_secret(tmp_path: Path) -> None:
         assert [line["target"] for line in lines[1:]] == ["/v1/chat/completions"] * 5
         sent = [request.body.decode().replace(KEY, "[redacted]") for request in server.requests]
         assert [line["body"] for line in lines[1:]] == sent
+        again = world(tmp_path / "two", planted, "openai-chat")
+        replayed = again.run("-p", f"my key is {KEY}", *JSON, "--replay", str(file))
+        assert replayed.returncode == 0, replayed.stdout  # where the key stood, a mask stands for it
         assert all(line["status"] == 200 and "[DONE]" in "".join(line["chunks"]) for line in lines[1:])
 
 

@@ -95,3 +95,23 @@ def test_a_shared_folder_cannot_be_trusted(tmp_path: Path) -> None:
     assert program.run("trust", "allow", "/").returncode == 2
     assert program.run("trust", "allow", str(program.home)).returncode == 2
     assert program.run("trust", "allow", "/tmp").returncode == 2
+
+
+def test_a_trusted_projects_executing_settings_need_approval_of_their_content(tmp_path: Path) -> None:
+    """Trust alone is not enough after a change; approving again shows what it may."""
+    with ServerThread([{"text": "ok"} for _ in range(4)]) as server:
+        program = _project(tmp_path, server.base_url("openai-chat"))
+        folder = program.project / ".wisp"
+        folder.mkdir()
+        settings = folder / "settings.toml"
+        settings.write_text('[permissions]\nallow = ["bash(make test)"]\n')
+        allowed = program.run("trust", "allow")
+        first = program.run("permissions", "why", "make test")
+        settings.write_text('[permissions]\nallow = ["bash(make evil)"]\n')
+        changed = program.run("permissions", "why", "make evil")
+        told = program.run("-p", "hi")
+
+    assert "make test" in allowed.stdout
+    assert first.returncode == 0
+    assert changed.returncode == 1
+    assert "changed since it was approved" in told.stderr

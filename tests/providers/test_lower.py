@@ -3,6 +3,8 @@
 import jsonschema
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wisp.messages.message import user
 from wisp.messages.tool import ToolSpec
@@ -38,9 +40,11 @@ def words_of(schema):
     if isinstance(schema, dict):
         for name, value in schema.items():
             found.add(name)
-            inner = value.values() if name == "properties" else [value]
+            if name in ("enum", "const", "default", "examples"):
+                continue  # values, not schemas
+            inner = value.values() if name in ("properties", "patternProperties") else [value]
             for item in inner:
-                found |= words_of(item) if name != "enum" else set()
+                found |= words_of(item)
     elif isinstance(schema, list):
         for item in schema:
             found |= words_of(item)
@@ -231,3 +235,59 @@ def test_every_body_of_a_hostile_tool_list_is_json(api):
     msgspec.json.decode(wire.body)
     assert len(wire.notes) >= len(UNSAYABLE) - 1
     assert b"$ref" not in wire.body
+
+
+WORDS = st.sampled_from(["a", "b", "x y", "k" * 70, "object", "string", "#/$defs/a", "#", "https://x"])
+VALUES = st.none() | st.booleans() | st.integers(-3, 3) | WORDS
+KEYWORDS = st.sampled_from(
+    [
+        "type",
+        "properties",
+        "required",
+        "items",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "enum",
+        "const",
+        "$ref",
+        "$defs",
+        "not",
+        "if",
+        "additionalProperties",
+        "prefixItems",
+        "description",
+        "pattern",
+        "minimum",
+        "default",
+        "title",
+        "$schema",
+        "patternProperties",
+        "format",
+    ]
+)
+SCHEMAS = st.recursive(
+    st.fixed_dictionaries({}, optional={"type": st.sampled_from(["object", "string", "array", "null"])}),
+    lambda inner: st.dictionaries(
+        KEYWORDS,
+        inner
+        | st.lists(inner, max_size=3)
+        | st.dictionaries(WORDS, inner, max_size=3)
+        | VALUES
+        | st.lists(VALUES, max_size=3),
+        max_size=5,
+    ),
+    max_leaves=12,
+)
+
+
+@given(SCHEMAS)
+def test_whatever_a_tool_offers_what_goes_out_is_a_schema_or_the_tool_is_left_out(schema):
+    for api in APIS:
+        made = offer(RULES[api], (spec("odd", {"type": "object", **schema}), spec("good")))
+        assert made.tools[-1].name == "good"
+        assert len(made.tools) + len(made.notes) == 2
+        for tool in made.tools:
+            jsonschema.Draft202012Validator.check_schema(tool.parameters)
+            assert "$ref" not in words_of(tool.parameters)
+            assert tool.parameters["type"] == "object"

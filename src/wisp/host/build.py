@@ -286,12 +286,15 @@ def _with_fallbacks(
 
 def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[Choice]) -> Transport:
     """The network, a recording of it, or one played back."""
+    keys = [choice.endpoint.key.reveal() for choice in choices]
     if request.replay:
         from wisp.providers.replayed import ReplayTransport, load_recording
 
         try:
             recording = load_recording(request.replay)
-            return ReplayTransport(recording.exchanges, strict=True, recorded=recording.variables)
+            return ReplayTransport(
+                recording.exchanges, strict=True, recorded=recording.variables, secrets=keys
+            )
         except (OSError, ValueError) as exc:
             raise OpenFailed(f"--replay {request.replay}: {exc}", 2) from None
     transport = transport_for(env, choices)
@@ -300,7 +303,6 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[C
     from wisp.providers.replayed import RecordingTransport
 
     try:
-        keys = [choice.endpoint.key.reveal() for choice in choices]
         return RecordingTransport(transport, request.record, keys)
     except OSError as exc:
         raise OpenFailed(f"--record {request.record}: {exc.strerror or exc}", 2) from None

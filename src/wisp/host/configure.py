@@ -58,10 +58,17 @@ def configure(request: OpenRequest, env: Mapping[str, str], clock: Clock) -> Con
     cwd = _folder(request.cwd)
     user, problems = read_file(paths.settings_file)
     options = Layer("the command line", request.options)
-    trusted = not request.no_project and (
-        request.trust or TrustBook(paths.trust_file, clock).state(cwd) == "trusted"
-    )
-    resolved = merge([user, *environment_layers(env), options], problems)
+    book = TrustBook(paths.trust_file, clock)
+    trusted = not request.no_project and (request.trust or book.state(cwd) == "trusted")
+    layers = [user]
+    if trusted and os.path.lexists(os.path.join(cwd, ".wisp")):
+        from wisp.host.project import admitted, read_project
+
+        own = merge([user, *environment_layers(env)]).settings
+        project, more = admitted(read_project(cwd), own, book.approved(cwd))
+        layers.append(project)
+        problems = (*problems, *more)
+    resolved = merge([*layers, *environment_layers(env), options], problems)
     bad = [problem for problem in resolved.problems if problem.source == options.source]
     if bad:
         raise OpenFailed(bad[0].message, 2)

@@ -8,7 +8,7 @@ import msgspec
 
 from wisp.messages.ids import Clock, iso
 from wisp.messages.message import Message
-from wisp.policy.trust import Identity, TrustRecord, TrustState, state_of
+from wisp.policy.trust import Identity, TrustRecord, TrustState, approved_digest, state_of
 from wisp.session.catalog import SessionInfo, resolve, sessions
 from wisp.session.fold import Fold
 from wisp.session.journal import create_private_folder, read_only
@@ -72,7 +72,12 @@ class TrustBook:
         identity = identify(folder)
         return state_of(identity, self.records()) if identity else "undecided"
 
-    def decide(self, folder: str, trusted: bool) -> None:
+    def approved(self, folder: str) -> str:
+        """Digest of the executing settings that were agreed to for `folder`."""
+        identity = identify(folder)
+        return approved_digest(identity, self.records()) if identity else ""
+
+    def decide(self, folder: str, trusted: bool, executing: str = "") -> None:
         """Keep a decision.
 
         Raises:
@@ -80,7 +85,7 @@ class TrustBook:
         """
         identity = _must_identify(folder)
         kept = [record for record in self.records() if record.identity != identity]
-        self._write([*kept, TrustRecord(identity, trusted, iso(self._clock.now()))])
+        self._write([*kept, TrustRecord(identity, trusted, iso(self._clock.now()), executing)])
 
     def forget(self, folder: str) -> None:
         """Return to undecided."""

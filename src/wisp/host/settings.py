@@ -162,6 +162,11 @@ def read_file(path: str) -> tuple[Layer, tuple[Problem, ...]]:
         return Layer(path, {}), (Problem(path, 0, f"cannot be read: {exc.strerror}"),)
     if len(data) > MOST_BYTES:
         return Layer(path, {}), (Problem(path, 0, f"it is longer than {MOST_BYTES} bytes and is not read"),)
+    return parse(path, data)
+
+
+def parse(path: str, data: bytes) -> tuple[Layer, tuple[Problem, ...]]:
+    """The layer in `data`, which came from `path`; a text that is not TOML is named with its line."""
     import tomllib
 
     try:

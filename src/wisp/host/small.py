@@ -13,6 +13,7 @@ from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.doctor import examine
 from wisp.host.library import SessionContent, SessionInfo, TrustBook, list_sessions, show_session
 from wisp.host.paths import environment
+from wisp.host.project import read_project
 from wisp.host.settings import Settings
 from wisp.host.undo import FileUndo
 from wisp.messages.ids import SystemClock
@@ -101,10 +102,19 @@ class HostLibrary:
             home = self._configured().paths.home
             if path in ("/", os.path.realpath(home), os.path.realpath("/tmp")):  # noqa: S108 - refused, not used
                 raise OpenFailed(f"{path} is shared by many projects and cannot be trusted as one", 2)
-            book.decide(path, trusted=True)
+            return self._allow(book, path)
         elif verb == "revoke":
             book.decide(path, trusted=False)
         return f"{path}: {book.state(path)}"
+
+    def _allow(self, book: TrustBook, path: str) -> str:
+        """Trust a folder, and with it exactly the executing settings it has now."""
+        project = read_project(path)
+        book.decide(path, trusted=True, executing=project.digest)
+        said = f"{path}: {book.state(path)}"
+        for name, value in sorted(project.executing.items()):
+            said += f"\nits settings may: {name} = {value!r}"
+        return said
 
     def judge(self, command: str) -> tuple[str, str]:
         """What would become of a shell command here, as `(verdict, reason)`; nothing is run."""

@@ -28,6 +28,16 @@ class TrustRecord(msgspec.Struct, frozen=True):
     identity: Identity
     trusted: bool
     at: str
+    executing: str = ""
+    """Digest of the project's settings that could run something, as they were agreed to; empty for none."""
+
+
+def approved_digest(identity: Identity, records: tuple[TrustRecord, ...]) -> str:
+    """What was agreed to with the newest decision about this folder."""
+    for record in reversed(records):
+        if record.identity == identity:
+            return record.executing if record.trusted else ""
+    return ""
 
 
 def state_of(identity: Identity, records: tuple[TrustRecord, ...]) -> TrustState:

@@ -24,12 +24,26 @@ _META = frozenset(
 _PLAIN_PROPERTY = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _MERGED = ("anyOf", "oneOf", "allOf")
 
+_TYPES = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
+_SHAPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(
+        ("title", "description", "format", "pattern", "contentEncoding", "contentMediaType"), (str,)
+    ),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), (int, float)),
+    **dict.fromkeys(("minItems", "maxItems", "minLength", "maxLength", "multipleOf"), (int, float)),
+    **dict.fromkeys(("minProperties", "maxProperties"), (int,)),
+    **dict.fromkeys(("enum", "required", "examples"), (list,)),
+    **dict.fromkeys(("patternProperties", "dependentSchemas"), (dict,)),
+    "uniqueItems": (bool,),
+}
+"""What a keyword's value has to be; where it is something else, the keyword is dropped."""
+
 
 class Rules(msgspec.Struct, frozen=True):
     """What one dialect takes."""
 
     known: frozenset[str] | None = None
-    """The only keywords it takes; None for all but the meta keywords."""
+    """The only keywords it takes; None for all that JSON Schema has, but the meta keywords."""
     type_lists: bool = True
     """Whether `type` may be a list."""
 
@@ -210,6 +224,15 @@ class _Lowering:
 
     def _keyword(self, made: dict[str, Any], name: str, value: Any, depth: int) -> None:
         known = self._rules.known
+        if name == "type" and not _is_type(value):
+            raise Unsayable(f"its schema has the type {value!r}"[:120])
+        if name == "properties" and not isinstance(value, dict):
+            raise Unsayable("its schema holds properties that are no object")
+        shape = _SHAPES.get(name)
+        if shape is not None and (
+            not isinstance(value, shape) or (isinstance(value, bool) and bool not in shape)
+        ):
+            return
         if name in ("properties", "patternProperties", "dependentSchemas") and isinstance(value, dict):
             if known is None or name in known:
                 made[name] = self._named(value, depth) if name == "properties" else self._each(value, depth)
@@ -228,8 +251,8 @@ class _Lowering:
                 made["prefixItems"] = self._list(name, value, depth)
             elif value is not False:
                 made[name] = self.schema(value, depth + 1)
-        else:
-            made[name] = value
+        elif name in _SHAPES or name in ("type", "const", "default"):
+            made[name] = value  # whatever else there is means nothing to a service
 
     def _list(self, name: str, value: Any, depth: int) -> list[Any]:
         if not isinstance(value, list):
@@ -284,6 +307,7 @@ class _Lowering:
                     raise Unsayable(f"no service takes the name of its argument {name[:80]!r}")
                 del properties[name]
         if isinstance(required, list):
+            required = list(dict.fromkeys(name for name in required if isinstance(name, str)))
             if isinstance(properties, dict):
                 required = [name for name in required if name in properties]
             made["required"] = required
@@ -311,3 +335,8 @@ class _Lowering:
         else:
             del made["type"]
             made.setdefault("anyOf", [{"type": kind} for kind in kinds])
+
+
+def _is_type(value: Any) -> bool:
+    kinds = value if isinstance(value, list) else [value]
+    return bool(kinds) and all(isinstance(kind, str) and kind in _TYPES for kind in kinds)

@@ -114,6 +114,7 @@ class ReplayTransport:
         rechunk: cuts each answer anew, for tests; None plays the pieces as they came.
         strict: a request that differs from the recorded one is an error.
         recorded: the recording's variables.
+        secrets: credentials of this run; where they stand in a request, the recording holds a mask.
     """
 
     def __init__(
@@ -123,10 +124,12 @@ class ReplayTransport:
         rechunk: Callable[[bytes], list[bytes]] | None = None,
         strict: bool = False,
         recorded: Mapping[str, str] | None = None,
+        secrets: Sequence[str] = (),
     ) -> None:
         self.variables: Mapping[str, str] = {}
         """What stands for the recording's variables in this run."""
         self._recorded = recorded or {}
+        self._secrets = _as_bytes(secrets)
         self._exchanges = list(exchanges)
         self._rechunk = rechunk
         self._strict = strict
@@ -148,7 +151,8 @@ class ReplayTransport:
         self._place += 1
         pairs = _pairs(self.variables, self._recorded)
         if self._strict:
-            _compare(exchange, target, _swapped(body, pairs), self._place)
+            masked = [(secret, MASK.encode()) for secret in self._secrets]
+            _compare(exchange, target, _swapped(body, [*masked, *pairs]), self._place)
         if not exchange.status:
             raise _failure(exchange.error)
         if pairs:
@@ -181,7 +185,7 @@ class RecordingTransport:
     def __init__(self, inner: Transport, path: str, secrets: Sequence[str] = ()) -> None:
         self._inner = inner
         self._path = path
-        self._secrets = tuple(secret.encode() for secret in secrets if len(secret) >= 4)
+        self._secrets = _as_bytes(secrets)
         self.variables: Mapping[str, str] = {}
         """What another run has otherwise; written with the first exchange."""
         self._begun = False
@@ -340,6 +344,10 @@ def _failure(error: str) -> ProviderError:
     if error in ("stall", "connect"):
         return ConnectError("the recorded connection fell silent")
     return WireError(f"the recorded connection broke off ({error})")
+
+
+def _as_bytes(secrets: Sequence[str]) -> tuple[bytes, ...]:
+    return tuple(secret.encode() for secret in secrets if len(secret) >= 4)
 
 
 def _pairs(now: Mapping[str, str], recorded: Mapping[str, str]) -> list[tuple[bytes, bytes]]:

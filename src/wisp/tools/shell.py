@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -93,11 +95,16 @@ class ShellTool:
         return Prepared(
             tool="bash",
             arguments=msgspec.to_builtins(args),
-            effects=(self._effect(args.command),),
+            effects=self._effects(args.command),
             run=lambda context: self._run(args, context),
             summary=f"$ {first}" + (" ..." if more else "") + (" &" if args.background else ""),
             preview=args.command,
         )
+
+    def _effects(self, command: str) -> tuple[Effect, ...]:
+        """The command itself, and, where no box confines it, what its words reach outside through links."""
+        whole = self._effect(command)
+        return (whole,) if whole.boxed else (whole, *_linked_outside(self._workspace, command))
 
     def _effect(self, command: str) -> Effect:
         if self._box is None:
@@ -239,6 +246,31 @@ def _hints(body: str) -> list[str]:
 def _exit_code(code: int | None) -> int | None:
     """As a shell says it: 128 and the number for a signal."""
     return 128 - code if code is not None and code < 0 else code
+
+
+_WORD = re.compile(r"[^\s'\";|&<>()`$]+")
+_MOST_WORDS = 200
+
+
+def _linked_outside(workspace: Workspace, command: str) -> list[Effect]:
+    """Words of a command that look like paths inside and really lie outside, through a link.
+
+    A hint for the policy, taken before the command runs; only a box holds against what changes meanwhile.
+    """
+    found: dict[str, None] = {}
+    for word in _WORD.findall(command)[:_MOST_WORDS]:
+        name = word.partition("=")[2] if word.startswith("-") else word
+        path = os.path.normpath(os.path.join(workspace.cwd, name)) if name else ""
+        if not path or not _beneath(workspace, path) or not os.path.lexists(path):
+            continue
+        real = os.path.realpath(path)
+        if not _beneath(workspace, real):
+            found[real] = None
+    return [Effect("read", real, inside=False) for real in found]
+
+
+def _beneath(workspace: Workspace, path: str) -> bool:
+    return any(path == root.path or path.startswith(root.path + "/") for root in workspace.roots)
 
 
 class _Progress:

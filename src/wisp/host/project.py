@@ -1,0 +1,138 @@
+"""A trusted project's own settings: text is taken, limits only narrow, what could run needs approval.
+
+Every setting has a class here; a test fails when one is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from wisp.host.settings import Layer, Problem, Settings, parse
+from wisp.messages.codec import ascii_json
+from wisp.policy.modes import MODES
+from wisp.workspace.errors import Refused
+from wisp.workspace.files import read_whole
+from wisp.workspace.root import Workspace
+
+FILE = ".wisp/settings.toml"
+MOST_BYTES = 1 << 20
+
+Kind = Literal["text", "narrowing", "executing", "user"]
+
+CLASSES: dict[str, Kind] = {
+    "model": "executing",
+    "provider": "executing",
+    "fallback_models": "executing",
+    "effort": "text",
+    "base_url": "executing",
+    "output_format": "user",
+    "permission_mode": "narrowing",
+    "sandbox": "narrowing",
+    "network": "narrowing",
+    "tools": "narrowing",
+    "max_turns": "narrowing",
+    "max_cost": "narrowing",
+    "max_tokens": "narrowing",
+    "max_time": "narrowing",
+    "max_retries": "user",
+    "session_dir": "user",
+    "add_dir": "executing",
+    "system_prompt": "executing",
+    "append_system_prompt": "text",
+    "encoding": "text",
+    "shell": "executing",
+    "permissions": "executing",
+    "providers": "executing",
+}
+"""`text`: taken as it is.  `narrowing`: taken where it is stricter than the user's own.  `executing`: could
+run something, choose who is asked or widen what is allowed; needs approval of exactly this content.
+`user`: never from a project.  Of `permissions`, `deny` narrows and `allow` executes."""
+
+
+class ProjectFile(msgspec.Struct, frozen=True):
+    """What a project's settings file says."""
+
+    layer: Layer
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def executing(self) -> dict[str, Any]:
+        """The part that needs approval; empty for none."""
+        found = {k: v for k, v in self.layer.values.items() if CLASSES.get(k) == "executing"}
+        permissions = found.pop("permissions", None)
+        allow = permissions.get("allow") if isinstance(permissions, dict) else None
+        return {**found, "permissions.allow": allow} if allow else found
+
+    @property
+    def digest(self) -> str:
+        """Identity of the executing part; empty where there is none."""
+        if not self.executing:
+            return ""
+        import hashlib
+
+        return hashlib.sha256(ascii_json(sorted(self.executing.items()))).hexdigest()
+
+
+def read_project(folder: str) -> ProjectFile:
+    """The settings file of `folder`, opened without leaving it; empty where there is none."""
+    try:
+        workspace = Workspace(folder)
+    except Refused:
+        return ProjectFile(Layer(FILE, {}))
+    try:
+        data = read_whole(workspace, workspace.place(FILE), MOST_BYTES).data
+    except Refused as exc:
+        wrong = [] if exc.code == "not_found" else [Problem(FILE, 0, str(exc))]
+        return ProjectFile(Layer(FILE, {}), tuple(wrong))
+    finally:
+        workspace.close()
+    layer, problems = parse(FILE, data)
+    return ProjectFile(layer, problems)
+
+
+def admitted(project: ProjectFile, own: Settings, approved: str) -> tuple[Layer, tuple[Problem, ...]]:
+    """What of a project's settings counts beside the user's `own`; `approved` is the agreed digest."""
+    values: dict[str, Any] = {}
+    problems = list(project.problems)
+    trusted = bool(approved) and approved == project.digest
+    for key, value in project.layer.values.items():
+        kind = CLASSES.get(key)
+        if key == "permissions" and isinstance(value, dict):
+            values[key] = value if trusted else {"deny": value.get("deny", [])}
+        elif kind == "text" or (kind == "executing" and trusted):
+            values[key] = value
+        elif kind == "narrowing":
+            narrow = _narrower(key, value, getattr(own, key))
+            if narrow is not None:
+                values[key] = narrow
+        elif kind == "user":
+            problems.append(Problem(FILE, 0, f"{key} is not taken from a project", key))
+    if project.executing and not trusted:
+        names = ", ".join(sorted(project.executing))
+        why = "changed since it was approved" if approved else "was not approved"
+        problems.append(
+            Problem(FILE, 0, f"{names}: ignored, it {why}; look at it, then 'wisp trust allow'", "x")
+        )
+    return Layer(FILE, values, project.layer.text), tuple(problems)
+
+
+_SANDBOX = ("required", "auto", "off")
+
+
+def _narrower(key: str, value: Any, own: Any) -> Any:
+    """`value` if it is stricter than `own`; None otherwise, also for what makes no sense."""
+    if key == "permission_mode":
+        return value if value in MODES and MODES.index(value) < MODES.index(own) else None
+    if key == "sandbox":
+        return value if value in _SANDBOX and _SANDBOX.index(value) < _SANDBOX.index(own) else None
+    if key == "network":
+        return value if value == "none" else None
+    if key == "tools":
+        if not isinstance(value, list):
+            return None
+        return [name for name in value if own is None or name in own]
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        return None
+    return value if own is None or value < own else None
