@@ -2,12 +2,14 @@
 
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
 import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 from host.authorization_server import AuthorizationServer
@@ -195,3 +197,20 @@ def test_a_browser_login_from_the_terminal_and_one_that_is_interrupted(program: 
         with pytest.raises(OSError):
             urllib.request.urlopen(f"{asked['redirect_uri']}?code={code}&state={asked['state']}")
         assert (program.home / "state" / "credentials.json").read_bytes() == before
+
+
+def test_a_process_that_holds_a_stored_key_keeps_its_memory_to_itself(program: Program) -> None:
+    """No core dumps, as for a key in the environment."""
+    seen: list[str] = []
+
+    def look(request: Any) -> Any:
+        seen.append(Path(f"/proc/{process.pid}/limits").read_text())
+        return _hello()
+
+    with ServerThread(look) as server:
+        program.env["OPENAI_BASE_URL"] = server.base_url("openai-chat")
+        program.run("login", "openai", stdin=KEY)
+        process = program.start("-p", "hi", "--model", "openai/m")
+        out, errors = process.communicate(timeout=60)
+    assert out == "hello\n", errors
+    assert re.search(r"Max core file size +0 +0 ", seen[0])

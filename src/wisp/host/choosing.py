@@ -163,3 +163,14 @@ def http_transport(env: Mapping[str, str], service: Service | None = None) -> Ht
             raise ConfigError(f"[providers.{service.name}] {name}: there is no file {path}")
     client = (files[1], files[2]) if files[1] else None
     return HttpTransport(proxies=proxies, ca_bundle=files[0], client_cert=client)
+
+
+def key_runner(env: Mapping[str, str], clock: Clock) -> Callable[[Sequence[str]], str]:
+    """Runs an `api_key_command` of the user's own settings."""
+
+    def run(argv: Sequence[str]) -> str:
+        from wisp.workspace.capture import capture
+
+        return capture(argv, env=env, now=clock.monotonic)
+
+    return run
