@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -214,6 +215,13 @@ def test_deny_wins_over_reading() -> None:
     assert decide("bash", (Effect("execute", "cat a.txt"),), policy).verdict == "deny"
 
 
+@pytest.mark.parametrize(
+    "line", ["\\ .", "ls \\ a", "cat a \\ /b", "ls \\\t x", "ls a \\\n b", "ls \\ -la", "ls a \\ "]
+)
+def test_an_escaped_blank_is_a_word_to_the_shell_so_the_line_is_not_read(line: str) -> None:
+    assert simple_commands(line) is None
+
+
 WORD = st.text("abcXYZ019._/-", min_size=1, max_size=8)
 
 
@@ -232,9 +240,13 @@ def test_plain_words_are_read_as_the_shell_reads_them(words: list[str]) -> None:
 @given(st.text(st.sampled_from(list("ls cat;|&<>(){}$`\"'\\\n\t #!*?[]~=%@a/.-")), max_size=30))
 @settings(max_examples=500, deadline=None)
 def test_what_is_read_holds_no_character_that_the_shell_would_expand(line: str) -> None:
-    """Random shell soup: a line that was read has no expansion outside single quotes."""
+    """Random shell soup: a line that was read has no expansion outside quotes, nor `$`, "`" or `\\` in double ones."""
     found = simple_commands(line)
     if found is None:
         return
-    bare = "".join(part for place, part in enumerate(line.split("'")) if place % 2 == 0)
-    assert not set("$`<({})\\~") & set(bare.partition("#")[0])
+    quoted = re.findall(r"'[^']*'|\"[^\"]*\"|#[^\n]*|[^'\"#]+", line)
+    for part in quoted:
+        if part[0] == '"':
+            assert not set("$`\\") & set(part)
+        elif part[0] not in "'#":
+            assert not set("$`<({})\\~") & set(part)

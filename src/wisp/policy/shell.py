@@ -52,7 +52,7 @@ def simple_commands(line: str) -> list[list[Word]] | None:
     source = line.encode("utf-8", "surrogatepass")
     tree = _parser().parse(source)
     root = tree.root_node
-    if root.has_error or not line.strip():
+    if root.has_error or not line.strip() or not _only_blanks_between(root, source):
         return None
     try:
         found = _statements(root, source)
@@ -67,6 +67,20 @@ def _parser() -> Parser:
     from tree_sitter_bash import language
 
     return Parser(Language(language()))
+
+
+def _only_blanks_between(root: Node, source: bytes) -> bool:
+    """Whether the grammar skipped only blanks: an escaped one is blank to it and a word to the shell."""
+    end, todo = 0, [root]
+    while todo:
+        node = todo.pop()
+        if node.child_count and node.type not in ("string", "raw_string"):
+            todo += reversed(node.children)
+            continue
+        if source[end : node.start_byte].strip(b" \t\n"):
+            return False
+        end = max(end, node.end_byte)
+    return not source[end:].strip(b" \t\n")
 
 
 def _statements(node: Node, source: bytes) -> list[list[Word]]:
