@@ -60,12 +60,12 @@ $(AIMOCK):
 		--prefix $(PEERS)/aimock @copilotkit/aimock@1.43.0
 
 format: $(DEV_STAMP)
-	$(PY) -m ruff format src tests examples benchmarks docs
-	$(PY) -m ruff check --fix src tests examples benchmarks docs
+	$(PY) -m ruff format src tests examples benchmarks docs scripts
+	$(PY) -m ruff check --fix src tests examples benchmarks docs scripts
 
 check: $(DEV_STAMP)  ## lint, format and types
-	$(PY) -m ruff check src tests examples benchmarks docs
-	$(PY) -m ruff format --check src tests examples benchmarks docs
+	$(PY) -m ruff check src tests examples benchmarks docs scripts
+	$(PY) -m ruff format --check src tests examples benchmarks docs scripts
 	$(PY) -m mypy
 
 docs: $(DEV_STAMP)  ## regenerate the reference pages

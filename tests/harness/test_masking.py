@@ -107,3 +107,10 @@ async def test_a_placeholder_is_never_filled_into_a_command(tmp_path: Path) -> N
         await agent.ask("go")
 
     assert (tmp_path / "out.txt").read_text() == "[secret:SOME_API_KEY]\n"
+
+
+def test_a_token_that_replaced_another_is_masked_and_so_is_the_old_one() -> None:
+    masker = Masker({"x": "first-secret-1"})
+    assert masker.mask("first-secret-1") == "[secret:x]"
+    masker.add("x", "second-secret-2")
+    assert masker.mask("second-secret-2, first-secret-1") == "[secret:x], [secret:x]"

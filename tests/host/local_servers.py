@@ -129,17 +129,18 @@ class LocalServer:
                 self._answer()
 
             def _answer(self) -> None:
-                owner.asked.append(f"{self.command} {self.path}")
+                asked = f"{self.command} {self.path}"
+                owner.asked.append(asked)
                 time.sleep(owner._delay)
                 kind = "application/json"
                 if self.path.endswith("/chat/completions"):
                     kind, body = "text/event-stream", b"".join(frames("chat", Step("from here"), 1))
-                elif owner.asked[-1] in owner._routes:
-                    found = owner._routes[owner.asked[-1]]
+                elif asked in owner._routes:
+                    found = owner._routes[asked]
                     body = found if isinstance(found, bytes) else json.dumps(found).encode()
                 else:
                     body = b'{"error": "not found"}'
-                known = owner.asked[-1] in owner._routes or kind != "application/json"
+                known = asked in owner._routes or kind != "application/json"
                 self.send_response(owner._status if known else 404)
                 self.send_header("content-type", kind)
                 self.send_header("content-length", str(len(body)))

@@ -224,3 +224,35 @@ def test_a_machine_without_a_keyring_says_so_and_stores_nothing(tmp_path: Path) 
     assert "keyring" in done.stderr
     assert KEY not in done.stderr + done.stdout
     assert not (tmp_path / "state" / "credentials.json").exists()
+
+
+def test_doctor_says_where_keys_come_from_and_what_is_wrong_on_the_way(keys: Any, tmp_path: Path) -> None:
+    from wisp.host.reach import facts
+
+    made = keys()
+    made.store("anthropic", KEY)
+    env = {
+        "WISP_HOME": str(tmp_path),
+        "OPENAI_API_KEY": KEY,
+        "HTTPS_PROXY": f"http://me:{KEY}@proxy.test:3128",
+        "http_proxy": "socks5://x:1",
+        "NO_PROXY": ".test",
+        "SSL_CERT_FILE": str(tmp_path / "nowhere.pem"),
+    }
+    (tmp_path / "config" / "settings.toml").write_text(
+        '[providers.x]\nbase_url="https://h/v1"\napi_key_env="X_KEY"\nca_bundle="/nowhere.pem"\n'
+    )
+    configured = configure(OpenRequest(), env, SystemClock())
+    found = facts(configured, env)
+    details = {f"{name}: {status}": detail for name, status, detail in found}
+    assert "credentials.json" in details["provider anthropic: ok"]
+    assert "OPENAI_API_KEY" in details["provider openai: ok"]
+    assert "no key" in details["provider x: problem"]
+    assert ("proxy", "ok", "HTTPS_PROXY: http://proxy.test:3128") in found
+    assert ("proxy", "problem", "http_proxy: (not an http address)") in found
+    assert details["certificates: problem"].startswith("[providers.x] ca_bundle")
+    assert any(name == "certificates" and "SSL_CERT_FILE" in detail for name, _, detail in found)
+    assert KEY not in repr(found)
+
+    Path(made.file.path).chmod(0o644)
+    assert any("chmod 600" in detail for _, status, detail in facts(configured, env) if status == "problem")

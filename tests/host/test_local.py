@@ -21,6 +21,10 @@ async def transport():
     await made.aclose()
 
 
+LONG = 10.0
+"""Patience where the answer is what matters: a busy machine may need more than 200 ms for it."""
+
+
 def service(name: str, base_url: str) -> Service:
     return Service(name, "openai-chat", base_url, local=True)
 
@@ -52,7 +56,7 @@ def test_the_usual_ports_are_those_of_the_products() -> None:
 )
 async def test_each_product_is_found_with_its_first_model_and_its_real_window(transport, name, model, window):
     with LocalServer(PRODUCTS[name]) as server:
-        offers = await discover([service(name, server.base_url)], transport)
+        offers = await discover([service(name, server.base_url)], transport, LONG)
     assert offers[0] == Offer(name, model, window)
     assert not [offer for offer in offers if "embed" in offer.model]
 
@@ -60,11 +64,11 @@ async def test_each_product_is_found_with_its_first_model_and_its_real_window(tr
 async def test_all_are_asked_at_once_and_come_in_their_order(transport):
     with ExitStack() as stack:
         known = [
-            service(name, stack.enter_context(LocalServer(routes, delay=0.05)).base_url)
+            service(name, stack.enter_context(LocalServer(routes, delay=0.5)).base_url)
             for name, routes in PRODUCTS.items()
         ]
         began = time.monotonic()
-        offers = await discover([*known[:2], service("x", nobody()), *known[2:]], transport)
+        offers = await discover([*known[:2], service("x", nobody()), *known[2:]], transport, LONG)
         took = time.monotonic() - began
     assert [offer.model for offer in offers] == [
         "qwen3:8b",
@@ -73,9 +77,7 @@ async def test_all_are_asked_at_once_and_come_in_their_order(transport):
         "qwen/qwen3-8b",
         "Qwen/Qwen3-8B",
     ]
-    assert (
-        took < PATIENCE + 0.3
-    )  # a hard end, with room for a busy machine; one after another is 0.4 at least
+    assert took < 3.5  # seven answers of half a second: at once it is one second, one after another 3.5
 
 
 async def test_a_server_that_does_not_answer_in_time_is_not_there(transport):
@@ -89,7 +91,10 @@ async def test_a_server_that_does_not_answer_in_time_is_not_there(transport):
             service("lmstudio", f"http://127.0.0.1:{silent.getsockname()[1]}/v1"),
             service("vllm", good.base_url),
         ]
-        assert [offer.provider for offer in await discover(known, transport)] == ["vllm"]
+        began = time.monotonic()
+        assert "ollama" not in [offer.provider for offer in await discover(known, transport)]
+        assert time.monotonic() - began < PATIENCE + 0.7
+        assert [offer.provider for offer in await discover(known[1:], transport, 1.0)] == ["vllm"]
 
 
 @pytest.mark.parametrize(
@@ -139,5 +144,5 @@ async def test_the_window_is_what_a_request_really_gets_and_none_where_nobody_sa
     transport, name: str, model: str, routes: Any, window: int | None
 ) -> None:
     with LocalServer(routes) as server:
-        assert await window_of(service(name, server.base_url), model, transport) == window
+        assert await window_of(service(name, server.base_url), model, transport, patience=LONG) == window
     assert await window_of(service(name, nobody()), model, transport) is None

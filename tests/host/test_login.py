@@ -412,9 +412,12 @@ async def test_a_token_the_service_refuses_is_renewed_once_and_the_request_made_
     renewer = Renewer("x", file, client(server, transport, clock), clock)
     provider = RenewingProvider(old, lambda token: Refusing(token, server.access, asked), renewer)
     request = ModelRequest(ModelInfo("m"), [user("go")])
+    told: list[str] = []
+    provider.renewed = told.append
     events = [event async for event in provider.stream(request)]
     assert not any(isinstance(event, Failed) for event in events)
     assert asked == [old, file.get("x").secret]
+    assert told == asked[1:]
 
     server.access.clear()
     server.lives = 3600

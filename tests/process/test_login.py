@@ -2,10 +2,14 @@
 
 import os
 import pty
+import re
 import select
+import signal
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 from host.authorization_server import AuthorizationServer
@@ -81,7 +85,7 @@ def test_standard_input_without_a_key_stores_nothing(program: Program, stdin: st
 def test_a_script_that_names_no_provider_is_told_which_there_are(program: Program) -> None:
     done = program.run("login", stdin=KEY)
     assert done.returncode == 2
-    assert "anthropic|gemini|openai" in done.stderr
+    assert "|gemini|groq|mistral|openai|" in done.stderr
 
 
 def test_the_prompt_for_a_key_shows_nothing_of_it(program: Program) -> None:
@@ -162,3 +166,51 @@ def test_a_device_login_and_a_run_with_its_token_and_a_renewal(program: Program)
     for said in (done, status, run, over):
         assert "canary" not in said.stdout + said.stderr
     assert "canary" not in everything(program)
+
+
+def test_a_browser_login_from_the_terminal_and_one_that_is_interrupted(program: Program) -> None:
+    with AuthorizationServer() as authority:
+        settings = "\n".join(f"{k} = {v!r}" for k, v in authority.settings().items())
+        (program.home / "config" / "settings.toml").write_text(
+            f'[providers.x]\nbase_url = "https://models.test/v1"\n[providers.x.oauth]\n{settings}\n'
+        )
+
+        def begin() -> tuple[subprocess.Popen[str], str, dict[str, str]]:
+            process = program.start("login", "x")
+            assert process.stderr is not None
+            address = next(line for line in map(str.strip, process.stderr) if line.startswith("http"))
+            return process, *authority.agree(address)
+
+        process, code, asked = begin()
+        urllib.request.urlopen(f"{asked['redirect_uri']}?code={code}&state={asked['state']}").read()
+        out, _ = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert "logged in to x" in out
+        before = (program.home / "state" / "credentials.json").read_bytes()
+        assert b"access-canary" in before
+
+        process, code, asked = begin()
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert "Traceback" not in errors
+        with pytest.raises(OSError):
+            urllib.request.urlopen(f"{asked['redirect_uri']}?code={code}&state={asked['state']}")
+        assert (program.home / "state" / "credentials.json").read_bytes() == before
+
+
+def test_a_process_that_holds_a_stored_key_keeps_its_memory_to_itself(program: Program) -> None:
+    """No core dumps, as for a key in the environment."""
+    seen: list[str] = []
+
+    def look(request: Any) -> Any:
+        seen.append(Path(f"/proc/{process.pid}/limits").read_text())
+        return _hello()
+
+    with ServerThread(look) as server:
+        program.env["OPENAI_BASE_URL"] = server.base_url("openai-chat")
+        program.run("login", "openai", stdin=KEY)
+        process = program.start("-p", "hi", "--model", "openai/m")
+        out, errors = process.communicate(timeout=60)
+    assert out == "hello\n", errors
+    assert re.search(r"Max core file size +0 +0 ", seen[0])

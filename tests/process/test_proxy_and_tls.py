@@ -272,3 +272,22 @@ def test_a_key_with_a_passphrase_is_refused_without_a_prompt(world: Any, tmp_pat
     done = go(here.program(*lines, url=f"https://localhost:{here.service.port}/v1"))
     assert done.returncode in (3, 4)
     assert "cannot be used" in done.stdout + done.stderr
+
+
+def test_a_fallback_uses_its_own_certificates_and_is_not_shown_anothers(world: Any, tmp_path: Path) -> None:
+    """The first service trusts nobody's word and fails; the second has another authority altogether."""
+    first = world(client=True)
+    second_ca = trustme.CA()
+    bundle = tmp_path / "second.pem"
+    second_ca.cert_pem.write_to_path(str(bundle))
+    second = Service(second_ca.issue_cert("localhost"), None)
+    program = first.program(f'ca_bundle = "{first.bundle}"', url=f"https://localhost:{first.service.port}/v1")
+    path = program.home / "config" / "settings.toml"
+    path.write_text(
+        'fallback_models = ["other/m"]\n'
+        + path.read_text()
+        + f'[providers.other]\nbase_url = "https://localhost:{second.port}/v1"\nca_bundle = "{bundle}"\n'
+    )
+    done = go(program)
+    second.close()
+    assert result_of(done)["result"] == "secure", done.stdout + done.stderr

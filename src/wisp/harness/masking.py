@@ -22,7 +22,7 @@ FILLED_TOOLS = frozenset({"edit", "write"})
 
 
 class Masker:
-    """Masks a fixed set of values.
+    """Masks a set of values, which may grow.
 
     Args:
         secrets: names (for placeholders) to values.
@@ -34,6 +34,12 @@ class Masker:
         }
         self._names: dict[str, str] = {}
         self._compiled: re.Pattern[str] | None = None
+
+    def add(self, name: str, value: str) -> None:
+        """Mask one more value from now on: a token that replaced another."""
+        if len(value) >= SHORTEST:
+            self._secrets[f"[secret:{name}]"] = value
+            self._compiled = None
 
     @property
     def _pattern(self) -> re.Pattern[str] | None:

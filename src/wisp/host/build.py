@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -18,14 +19,14 @@ from wisp.harness.masking import Masker
 from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
-from wisp.host.choosing import LetGo, find_choice, http_transport, nothing
+from wisp.host.choosing import LetGo, find_choice, key_runner, nothing, transport_for
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
 from wisp.host.models import Choice, ConfigError, choose_fallbacks
 from wisp.host.paths import environment as process_environment
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
-from wisp.host.secrets import known_secrets, without_secrets
+from wisp.host.secrets import StoredLogins, known_secrets, without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
 from wisp.host.settings import (
     Settings,
@@ -67,6 +68,10 @@ class Overrides(msgspec.Struct, frozen=True):
     """Where the conversation is kept, instead of a session file."""
 
 
+def _unwatched(told: Callable[[str], None]) -> None:
+    """The key stays as it is."""
+
+
 class ModelService(msgspec.Struct, frozen=True):
     """Whom this run asks, and what has to be let go afterwards."""
 
@@ -76,6 +81,8 @@ class ModelService(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     transport: Transport | None = None
     let_go: LetGo = nothing
+    watch: Callable[[Callable[[str], None]], None] = _unwatched
+    """Takes a function that is told of every key that replaces the first."""
 
     async def close(self) -> None:
         """Close connections and whatever was started for them."""
@@ -92,18 +99,21 @@ async def _service(
     if own.provider is not None:
         return ModelService(own.provider, ModelInfo(settings.model or own.provider.name))
     dead_after = None if request.interactive else DEAD_AFTER
-    run, offline = _runner(env, clock), bool(request.replay)
+    run, offline = key_runner(env, clock), bool(request.replay)
     choice, let_go = await find_choice(configured, env, clock, run, dead_after=dead_after, offline=offline)
-    others, notes = choose_fallbacks(settings, env, run, dead_after=dead_after)
+    logins = StoredLogins(configured.paths.credentials_file)
+    others, notes = choose_fallbacks(settings, env, run, dead_after=dead_after, logins=logins)
     transport = _transport(request, env, [choice, *others])
     provider: Provider = build_provider(choice.endpoint, clock, transport)
+    watch = _unwatched
     if choice.renewable:
         from wisp.host.renewal import renewing
 
         path = configured.paths.credentials_file
-        provider, let_go = renewing(choice, path, env, clock, transport, settings)
+        first, let_go = renewing(choice, path, env, clock, transport, settings)
+        provider, watch = first, partial(setattr, first, "renewed")
     provider = _with_fallbacks(provider, others, clock, transport)
-    return ModelService(provider, choice.model, (choice, *others), tuple(notes), transport, let_go)
+    return ModelService(provider, choice.model, (choice, *others), tuple(notes), transport, let_go, watch)
 
 
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
@@ -125,7 +135,8 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = without_secrets(env, key_names)
-    if request.own_process and len(child_env) < len(env):
+    keyed = any(choice.endpoint.key for choice in service.choices)
+    if request.own_process and (keyed or len(child_env) < len(env)):
         from wisp.workspace.private import keep_private
 
         keep_private(env.keys() - child_env.keys())
@@ -136,7 +147,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     )
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     keys = {c.endpoint.name: c.endpoint.key.reveal() for c in service.choices if c.endpoint.key}
-    gate = Gate(policy, own.approver or pending, Masker(known_secrets(env, keys)))
+    masker = Masker(known_secrets(env, keys))
+    service.watch(partial(masker.add, service.provider.name))
+    gate = Gate(policy, own.approver or pending, masker)
     blocks = [
         *instruction_blocks(configured, workspace, clock),
         *(block("program", text, "the calling program") for text in own.instructions),
@@ -297,7 +310,7 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[C
             )
         except (OSError, ValueError) as exc:
             raise OpenFailed(f"--replay {request.replay}: {exc}", 2) from None
-    transport = http_transport(env, choices[0].service)
+    transport = transport_for(env, choices)
     if not request.record:
         return transport
     from wisp.providers.replayed import RecordingTransport
@@ -380,14 +393,3 @@ def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tupl
             "use --session-dir DIR, or --no-session to keep nothing",
             1,
         ) from None
-
-
-def _runner(env: Mapping[str, str], clock: Clock) -> Callable[[Sequence[str]], str]:
-    """Runs an `api_key_command` of the user's own settings."""
-
-    def run(argv: Sequence[str]) -> str:
-        from wisp.workspace.capture import capture
-
-        return capture(argv, env=env, now=clock.monotonic)
-
-    return run

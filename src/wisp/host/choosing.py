@@ -16,8 +16,10 @@ from wisp.host.models import Choice, ConfigError, NothingConfigured, Service, ch
 from wisp.host.secrets import StoredLogins
 from wisp.host.settings import Settings, absolute
 from wisp.messages.ids import Clock
+from wisp.providers.address import parse_url
 from wisp.providers.base import ModelInfo
 from wisp.providers.http import HttpTransport
+from wisp.providers.transport import Transport
 
 EMBEDDED = "gguf:"
 """A model named with this is a file."""
@@ -124,6 +126,28 @@ async def _embedded(
     return await _with_window(Choice(endpoint, info, service), env), close
 
 
+def transport_for(env: Mapping[str, str], choices: Sequence[Choice]) -> Transport:
+    """The network for services that may stand in for each other, each with its own certificates.
+
+    Raises:
+        ConfigError: a certificate file that is named is not there.
+    """
+    if len({_certificates(choice.service) for choice in choices}) < 2:
+        return http_transport(env, choices[0].service)
+    from wisp.host.routes import ByHost
+
+    return ByHost(
+        {
+            parse_url(choice.endpoint.base_url).authority: http_transport(env, choice.service)
+            for choice in reversed(choices)  # where two share a host, the first decides
+        }
+    )
+
+
+def _certificates(service: Service) -> tuple[str, str, str]:
+    return service.ca_bundle, service.client_cert, service.client_key
+
+
 def http_transport(env: Mapping[str, str], service: Service | None = None) -> HttpTransport:
     """The network as the environment's proxies and a provider's certificates shape it.
 
@@ -139,3 +163,14 @@ def http_transport(env: Mapping[str, str], service: Service | None = None) -> Ht
             raise ConfigError(f"[providers.{service.name}] {name}: there is no file {path}")
     client = (files[1], files[2]) if files[1] else None
     return HttpTransport(proxies=proxies, ca_bundle=files[0], client_cert=client)
+
+
+def key_runner(env: Mapping[str, str], clock: Clock) -> Callable[[Sequence[str]], str]:
+    """Runs an `api_key_command` of the user's own settings."""
+
+    def run(argv: Sequence[str]) -> str:
+        from wisp.workspace.capture import capture
+
+        return capture(argv, env=env, now=clock.monotonic)
+
+    return run

@@ -11,7 +11,6 @@ import msgspec
 
 from wisp._version import __version__
 from wisp.host.configure import Configured
-from wisp.host.models import services
 from wisp.host.paths import environment
 
 
@@ -52,15 +51,9 @@ def _settings(configured: Configured) -> list[Finding]:
 
 
 def _providers(configured: Configured, env: Mapping[str, str]) -> list[Finding]:
-    found = []
-    for service in services(configured.settings, env).values():
-        have = [name for name in service.key_variables if env.get(name)]
-        if service.configured or have:
-            key = f"key in {have[0]}" if have else "no key"
-            detail = f"{service.api} at {service.base_url or '(no base_url)'}, {key}"
-            usable = bool(service.base_url) and bool(have or service.local or not service.key_variables)
-            found.append(Finding(f"provider {service.name}", "ok" if usable else "problem", detail))
-    return found or [Finding("providers", "missing", "no key and no provider is configured")]
+    from wisp.host.reach import facts
+
+    return [Finding(*fact) for fact in facts(configured, env)]
 
 
 def _programs(env: Mapping[str, str]) -> list[Finding]:

@@ -22,7 +22,8 @@ from wisp.providers.transport import Response
 PATIENCE = 0.2
 """Seconds for all questions to all servers together."""
 MOST_BYTES = 4 << 20
-_TIMEOUTS = Timeouts(connect=PATIENCE, first_byte=PATIENCE, idle=PATIENCE, progress=PATIENCE)
+_TIMEOUTS = Timeouts(connect=5.0, first_byte=5.0, idle=5.0, progress=5.0)
+"""Never reached: `PATIENCE` ends everything before."""
 
 Found = dict[str, Any]
 
@@ -35,7 +36,9 @@ class Offer(msgspec.Struct, frozen=True):
     context_window: int | None = None
 
 
-async def discover(services: Iterable[Service], transport: HttpTransport) -> list[Offer]:
+async def discover(
+    services: Iterable[Service], transport: HttpTransport, patience: float = PATIENCE
+) -> list[Offer]:
     """What the servers among `services` that run on this machine offer, in the order of `services`.
 
     The window is asked for the first model of each.
@@ -51,28 +54,30 @@ async def discover(services: Iterable[Service], transport: HttpTransport) -> lis
             window = await _window(service, offers[0].model, asker)
             offers[0] = msgspec.structs.replace(offers[0], context_window=window)
 
-    await _within([look(service) for service in asked])
+    await _within([look(service) for service in asked], patience)
     return [offer for service in asked for offer in found.get(service.name, ())]
 
 
-async def window_of(service: Service, model: str, transport: HttpTransport, key: str = "") -> int | None:
+async def window_of(
+    service: Service, model: str, transport: HttpTransport, key: str = "", patience: float = PATIENCE
+) -> int | None:
     """The window of one model as its server says; None where it does not say."""
     found: list[int | None] = []
 
     async def look() -> None:
         found.append(await _window(service, model, _Asker(transport, key)))
 
-    await _within([look()])
+    await _within([look()], patience)
     return found[0] if found else None
 
 
-async def _within(questions: list[Any]) -> None:
+async def _within(questions: list[Any], patience: float) -> None:
     """Ask everything at once; give up what is not answered in time."""
     tasks = [asyncio.ensure_future(question) for question in questions]
     if not tasks:
         return
     try:
-        await asyncio.wait(tasks, timeout=PATIENCE)
+        await asyncio.wait(tasks, timeout=patience)
     finally:
         for task in tasks:
             task.cancel()

@@ -196,6 +196,7 @@ def choose_fallbacks(
     run_command: Callable[[Sequence[str]], str],
     *,
     dead_after: float | None,
+    logins: Logins | None = None,
 ) -> tuple[list[Choice], list[str]]:
     """The models of `fallback_models` in order, and a note for each that cannot be used."""
     found: list[Choice] = []
@@ -203,7 +204,7 @@ def choose_fallbacks(
     for name in settings.fallback_models:
         alone = msgspec.structs.replace(settings, model=name, provider="", base_url="")
         try:
-            found.append(choose(alone, env, run_command, dead_after=dead_after))
+            found.append(choose(alone, env, run_command, dead_after=dead_after, logins=logins))
         except ConfigError as exc:
             notes.append(f"fallback_models: {name} cannot be used: {exc}")
     return found, notes

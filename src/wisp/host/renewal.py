@@ -126,6 +126,8 @@ class RenewingProvider:
         self._build = build
         self._inner = build(token)
         self._renewer = renewer
+        self.renewed: Callable[[str], None] = lambda token: None
+        """Told of every new token before it is used."""
 
     @property
     def name(self) -> str:
@@ -161,12 +163,13 @@ class RenewingProvider:
     async def _renew(self, *, refused: bool) -> None:
         token = await self._renewer.token(self._token, refused=refused)
         if token != self._token:
+            self.renewed(token)
             self._token, self._inner = token, self._build(token)
 
 
 def renewing(
     choice: Choice, path: str, env: Mapping[str, str], clock: Clock, transport: Transport, settings: Settings
-) -> tuple[Provider, LetGo]:
+) -> tuple[RenewingProvider, LetGo]:
     """The provider of a choice whose key is an access token, and what to await when the run is over.
 
     Args:

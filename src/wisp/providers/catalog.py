@@ -1,7 +1,7 @@
 """What is known of models without asking anyone: windows, limits, prices, effort levels.
 
-The data is `catalog.json` beside this module, read on first use.  It has a date, and says nothing of
-models it does not hold: unknown is None, never a guess.
+The data is `catalog.json` beside this module, made by `scripts/catalogue.py`, read on first use.  It
+has a date, and says nothing of models it does not hold: unknown is None, never a guess.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ class Catalog(msgspec.Struct, frozen=True):
     as_of: str
     """The day of the data, for instance `2026-08-18`."""
     source: str
+    checked: str
+    """The day whose prices these are."""
     models: dict[str, tuple[ModelInfo, ...]]
     """By provider."""
 
