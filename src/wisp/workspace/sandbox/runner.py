@@ -12,16 +12,20 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from wisp.workspace.errors import Refused
 from wisp.workspace.process import Ending, run
 from wisp.workspace.sandbox import hidden, landlock, seccomp
 from wisp.workspace.sandbox.launch import NotStarted, launch
-from wisp.workspace.sandbox.plan import Grant, environment, plan
+from wisp.workspace.sandbox.plan import PROXY_SOCKET, Grant, environment, plan
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.sandbox.standins import Standins, is_standin
 from wisp.workspace.sandbox.watch import Watch
 from wisp.workspace.stop import StopToken
+
+if TYPE_CHECKING:
+    from wisp.workspace.sandbox.proxy import Proxy
 
 TRIES = 3
 """How often a box is planned anew when what was to be covered vanished meanwhile."""
@@ -35,6 +39,7 @@ class Boxes:
         self._watches = [(root.path, Watch(root.path)) for root in grant.roots]
         self._temporary = ""
         self._lock = threading.Lock()
+        self._proxy: Proxy | None = None
         self._filter = seccomp.build(os.uname().machine)
 
     def run(
@@ -134,7 +139,10 @@ class Boxes:
         return ending, tuple(sorted(set(self._look()) - set(before)))
 
     def close(self) -> None:
-        """Remove the private folder."""
+        """Remove the private folder and close the way out."""
+        if self._proxy is not None:
+            self._proxy.close()
+            self._proxy = None
         if self._temporary:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = ""
@@ -144,7 +152,16 @@ class Boxes:
             if not self._temporary or not os.path.isdir(self._temporary):
                 self._temporary = os.path.realpath(tempfile.mkdtemp(prefix="wisp-box-"))
                 os.mkdir(os.path.join(self._temporary, ".cache"))
+                if self._grant.hosts:
+                    self._proxy = self._open_way()
             return self._temporary
+
+    def _open_way(self) -> Proxy:
+        from wisp.workspace.sandbox.hosts import parse_rules
+        from wisp.workspace.sandbox.proxy import Proxy
+
+        path = os.path.join(self._temporary, os.path.basename(PROXY_SOCKET))
+        return Proxy(parse_rules(self._grant.hosts), path)
 
     def _look(self) -> list[str]:
         """Protected names as they are, ours that stand in aside."""
