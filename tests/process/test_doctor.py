@@ -17,7 +17,8 @@ def _findings(program: Program, **env: str) -> dict[str, tuple[str, str]]:
     done = program.run("doctor", "--json", **env)
     assert done.returncode == 0, done.stderr
     assert KEY not in done.stdout + done.stderr
-    rows = json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    rows = found["findings"] if isinstance(found, dict) else found
     return {row["name"]: (row["status"], row["detail"]) for row in rows}
 
 
