@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 from wisp.workspace.errors import Refused
-from wisp.workspace.process import Boxed, Ending, run
+from wisp.workspace.namespace import Boxed
+from wisp.workspace.process import Ending, run
 from wisp.workspace.sandbox.bubblewrap import Spec, arguments, packed
 from wisp.workspace.sandbox.plan import FORWARD, PROXY_PORT, PROXY_SOCKET
 from wisp.workspace.sandbox.probe import descriptor
@@ -82,7 +83,7 @@ class _Channel:
 
 
 def launch(
-    bwrap: str,
+    launcher: Callable[[list[str]], list[str]],
     spec: Spec,
     program: bytes,
     argv: Sequence[str],
@@ -95,6 +96,9 @@ def launch(
     stdin: int = -1,
 ) -> Ending:
     """Run `argv` in the box `spec` under the system-call filter `program`.
+
+    Args:
+        launcher: makes the whole command of the launcher's options.
 
     Raises:
         NotStarted: the launcher gave up; its words are in the message.
@@ -115,7 +119,7 @@ def launch(
     options = [word for name, fd in given.items() for word in (name, str(fd))]
     try:
         ending = run(
-            [bwrap, *options, "--", *_inside(channel.write, spec), *argv],
+            launcher([*options, "--", *_inside(channel.write, spec), *argv]),
             cwd=folder,
             env={},
             timeout=timeout,

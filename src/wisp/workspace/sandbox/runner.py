@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from wisp.workspace.errors import Refused
 from wisp.workspace.process import Ending, run
 from wisp.workspace.sandbox import hidden, landlock, seccomp
-from wisp.workspace.sandbox.launch import NotStarted, launch
+from wisp.workspace.sandbox.caps import Cap
+from wisp.workspace.sandbox.launch import PROCESSES, NotStarted, launch
 from wisp.workspace.sandbox.plan import PROXY_SOCKET, Grant, environment, plan
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.sandbox.standins import Standins, is_standin
@@ -40,6 +41,9 @@ class Boxes:
         self._temporary = ""
         self._lock = threading.Lock()
         self._proxy: Proxy | None = None
+        self._cap: Cap | None = None
+        self.most = PROCESSES
+        """Most processes, all boxes together."""
         self._filter = seccomp.build(os.uname().machine)
 
     def run(
@@ -82,7 +86,7 @@ class Boxes:
             spec = plan(self._grant, found, env, standins, self._own_folder())
             try:
                 return launch(
-                    self._grant.bwrap,
+                    self._launcher,
                     spec,
                     self._filter,
                     argv,
@@ -97,6 +101,14 @@ class Boxes:
                 for mount in spec.mounts:
                     if mount.kind == "data":
                         os.close(int(mount.source))
+
+    def _launcher(self, options: list[str]) -> list[str]:
+        argv = [self._grant.bwrap, *options]
+        if os.geteuid() != 0:
+            return argv
+        if self._cap is None:
+            self._cap = Cap(self.most)
+        return self._cap.entering(argv)
 
     def run_confined(
         self,
@@ -140,6 +152,8 @@ class Boxes:
 
     def close(self) -> None:
         """Remove the private folder and close the way out."""
+        if self._cap is not None:
+            self._cap.close()
         if self._proxy is not None:
             self._proxy.close()
             self._proxy = None
