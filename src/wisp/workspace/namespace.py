@@ -9,16 +9,22 @@ from __future__ import annotations
 import os
 import select
 import signal
+from collections.abc import Callable
 
 
 class Boxed:
     """A launcher that puts a program into a process namespace and writes `"child-pid": N` to `write` first.
 
     Both ends of the pipe are closed by whoever made it, `write` as soon as the launcher has it.
+
+    Args:
+        empty: whether nothing but the first process and a watcher of ours was left when the program ended.
+            Then its end need not be waited for: taking the namespaces apart takes the system longer than
+            most commands.
     """
 
-    def __init__(self, read: int, write: int) -> None:
-        self.read, self.write = read, write
+    def __init__(self, read: int, write: int, empty: Callable[[], bool]) -> None:
+        self.read, self.write, self.empty = read, write, empty
         self._handle = -1
 
     def learn(self) -> None:

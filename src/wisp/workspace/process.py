@@ -313,7 +313,7 @@ class _Run:
                 signal_group(self._process.pid, signal.SIGKILL)
                 self._process.wait()
         if self._boxed:
-            _wait_for_all(self._boxed)
+            _wait_for_all(self._boxed, self._how)
         elif not self._guarded:
             signal_group(self._process.pid, signal.SIGKILL)
         elif not self._status.endswith(b"done\n"):
@@ -355,9 +355,9 @@ def _guard(argv: list[str], keep: tuple[int, ...]) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", code, os.path.dirname(__file__), *map(str, numbers), *argv]
 
 
-def _wait_for_all(boxed: Boxed) -> None:
+def _wait_for_all(boxed: Boxed, how: How) -> None:
     """The launcher ends when its program did; what that left is ended by the system a moment later."""
-    if not boxed.wait(1.0):
+    if not (how == "exited" and boxed.empty()) and not boxed.wait(1.0):
         boxed.end()
         boxed.wait(_HARD)
     boxed.close()

@@ -33,7 +33,11 @@ fi
 p=(/proc/[0-9]*); b=${#p[@]}
 "$@" 2>&9 9>&- {gone}
 c=$?
-for ((i = 0; i < 12; i++)); do p=(/proc/[0-9]*); [ ${#p[@]} -le "$b" ] && exit $c; sleep 0.02; done
+for ((i = 0; i < 12; i++)); do
+    p=(/proc/[0-9]*)
+    [ ${#p[@]} -le "$b" ] && { printf 'empty\n' >&"$s"; exit $c; }
+    sleep 0.02
+done
 for q in "${p[@]}"; do
     q=${q#/proc/}
     [ "$q" != "$k" ] && [ "$q" -gt $$ ] && read -r x <"/proc/$q/comm" && printf 'left %s\n' "$x" >&"$s"
@@ -63,6 +67,10 @@ class _Channel:
     def begun(self) -> bool:
         """Whether the command was started."""
         return self._said.startswith(b"begun\n") or self._look().startswith(b"begun\n")
+
+    def empty(self) -> bool:
+        """Whether nothing outlived the command."""
+        return self._look().endswith(b"empty\n")
 
     @property
     def left(self) -> tuple[str, ...]:
@@ -128,7 +136,7 @@ def launch(
             output=take,
             guarded=False,
             fds=(filter_, args, info_write, channel.write, *data),
-            boxed=Boxed(info_read, info_write),
+            boxed=Boxed(info_read, info_write, channel.empty),
             stdin=stdin,
         )
         if ending.how == "exited" and not channel.begun:

@@ -24,6 +24,8 @@ _OUTSIDE_ONLY = (
     "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR",
     "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DOCKER_HOST", "TMUX", "STY",
 )  # fmt: skip
+EMPTY = "none"
+"""Beside the private folder for temporary files: an empty one."""
 PROXY_PORT = 3128
 PROXY_SOCKET = "/tmp/.wisp-proxy"  # noqa: S108 - in the private folder
 FORWARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forward.py")
@@ -79,7 +81,8 @@ def plan(
     mounts += [Mount(path, "hide") for path in hidden.sockets(covered, roots)]
     mounts += _protected(grant, found, roots, standins)
     given = environment(env) | (_PROXIED if grant.hosts else {})
-    return Spec(mounts, roots[0], given, grant.network, os.geteuid() == 0, bool(grant.hosts))
+    empty = os.path.join(os.path.dirname(temporary), EMPTY)
+    return Spec(mounts, roots[0], given, grant.network, os.geteuid() == 0, empty, bool(grant.hosts))
 
 
 def _system(grant: Grant, roots: Sequence[str], env: Mapping[str, str], temporary: str) -> list[Mount]:

@@ -19,7 +19,7 @@ from wisp.workspace.process import Ending, run
 from wisp.workspace.sandbox import hidden, landlock, seccomp
 from wisp.workspace.sandbox.caps import Cap
 from wisp.workspace.sandbox.launch import PROCESSES, NotStarted, launch
-from wisp.workspace.sandbox.plan import PROXY_SOCKET, Grant, environment, plan
+from wisp.workspace.sandbox.plan import EMPTY, PROXY_SOCKET, Grant, environment, plan
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.sandbox.standins import Standins, is_standin
 from wisp.workspace.sandbox.watch import Watch
@@ -38,7 +38,7 @@ class Boxes:
     def __init__(self, grant: Grant, now: Callable[[], float], wall: Callable[[], int]) -> None:
         self._grant, self._now, self._wall = grant, now, wall
         self._watches = [(root.path, Watch(root.path)) for root in grant.roots]
-        self._temporary = ""
+        self._top = self._temporary = ""
         self._lock = threading.Lock()
         self._proxy: Proxy | None = None
         self._cap: Cap | None = None
@@ -158,14 +158,16 @@ class Boxes:
             self._proxy.close()
             self._proxy = None
         if self._temporary:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            shutil.rmtree(self._top, ignore_errors=True)
             self._temporary = ""
 
     def _own_folder(self) -> str:
         with self._lock:
             if not self._temporary or not os.path.isdir(self._temporary):
-                self._temporary = os.path.realpath(tempfile.mkdtemp(prefix="wisp-box-"))
-                os.mkdir(os.path.join(self._temporary, ".cache"))
+                self._top = os.path.realpath(tempfile.mkdtemp(prefix="wisp-box-"))
+                os.mkdir(os.path.join(self._top, EMPTY), 0o555)
+                self._temporary = os.path.join(self._top, "tmp")
+                os.makedirs(os.path.join(self._temporary, ".cache"), 0o700)
                 if self._grant.hosts:
                     self._proxy = self._open_way()
             return self._temporary
