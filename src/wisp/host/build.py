@@ -19,6 +19,7 @@ from wisp.harness.masking import Masker
 from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
+from wisp.host.childenv import child_environment
 from wisp.host.choosing import LetGo, find_choice, key_runner, nothing, transport_for
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
@@ -134,12 +135,12 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         raise OpenFailed("; ".join([*map(str, configured.resolved.problems), str(exc)])) from None
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
-    child_env = without_secrets(env, key_names)
-    keyed = any(choice.endpoint.key for choice in service.choices)
-    if request.own_process and (keyed or len(child_env) < len(env)):
+    child_env = child_environment(env, key_names, settings.environment)
+    secret = env.keys() - without_secrets(env, key_names).keys()
+    if request.own_process and (secret or any(choice.endpoint.key for choice in service.choices)):
         from wisp.workspace.private import keep_private
 
-        keep_private(env.keys() - child_env.keys())
+        keep_private(secret)
     backgrounds = Backgrounds()
     box = make_box(workspace, configured, env, clock)
     tools = _offered(
