@@ -144,11 +144,12 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         storage, resumed, session_id = own.storage, False, clock.new_id()
     else:
         storage, resumed, session_id = _storage(request, configured, clock)
-    files = None
+    files, mended = None, []
     if storage.where:
         from wisp.host.undo import snapshots_of
 
         files = snapshots_of(workspace, configured.paths.state)
+        mended = files.mend()
 
     async def close() -> None:
         backgrounds.close()
@@ -171,7 +172,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         clock=clock,
         files=files,
         sandbox=box_state(box),
-        notes=(*map(str, configured.resolved.problems), *service.notes),
+        notes=(*map(str, configured.resolved.problems), *service.notes, *mended),
         prices={(other.endpoint.name, other.model.id): other.model.price for other in service.choices[1:]},
         on_close=close,
     )

@@ -18,6 +18,8 @@ from wisp.session.lock import Locked
 from wisp.session.records import FilesMovedRecord, Known, LeafRecord, Record
 from wisp.session.storage import StorageFailed
 from wisp.session.undo import NothingToDo, plan_redo, plan_undo
+from wisp.workspace.changelog import RollbackFailed
+from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 from wisp.workspace.snapshots import Conflict, Snapshots, Tree
 from wisp.workspace.store import ObjectStore
@@ -65,6 +67,7 @@ class FileUndo:
             header = self._fold.state.header
             self._workspace = Workspace(header.cwd if header else configured.cwd)
             self._snapshots = snapshots_of(self._workspace, configured.paths.state)
+            self.notes = tuple(self._snapshots.mend())
             self._pair = self._trees()
         except NothingToDo as exc:
             self._journal.close()
@@ -122,6 +125,13 @@ class FileUndo:
             ) from None
         except KeyError:
             raise OpenFailed("a file's old content is no longer kept; nothing was touched", 1) from None
+        except Refused as exc:
+            raise OpenFailed(exc.message, 1) from None
+        except RollbackFailed as exc:
+            raise OpenFailed(f"it failed half way, and {exc}", 1) from None
+        except OSError as exc:
+            where = f"{exc.filename}: " if exc.filename else ""
+            raise OpenFailed(f"{where}{exc.strerror or exc}; every file is as it was", 1) from None
         return [PathChange(change.path, change.what) for change in changes]
 
     def close(self) -> None:

@@ -34,6 +34,8 @@ class Library(Protocol):
 class UndoLike(Protocol):
     """What `host.undo.FileUndo` offers."""
 
+    notes: tuple[str, ...]
+
     def preview(self) -> Sequence[ChangeLike]: ...
     def apply(self, *, chat: bool) -> Sequence[ChangeLike]: ...
     def close(self) -> None: ...
@@ -221,6 +223,8 @@ def _undo(invocation: Invocation, library: Library) -> int:
         redo=invocation.command == "redo", one_turn=invocation.one_turn, prefix=invocation.resume
     )
     try:
+        for note in move.notes:
+            print(f"wisp: {safe(note)}", file=sys.stderr)
         changes = move.preview()
         if not changes:
             print("nothing differs; the files are as they were")
