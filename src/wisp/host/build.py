@@ -22,6 +22,7 @@ from wisp.host.choosing import LetGo, find_choice, http_transport, nothing
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
+from wisp.host.mending import changes_folder, recover
 from wisp.host.models import Choice, ConfigError, choose_fallbacks
 from wisp.host.paths import environment as process_environment
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
@@ -129,6 +130,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
 
         keep_private(env.keys() - child_env.keys())
     backgrounds = Backgrounds()
+    mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
     tools = _offered(
         [*_tools(workspace, child_env, configured, clock, box, backgrounds), *own.tools], settings
@@ -144,12 +146,11 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         storage, resumed, session_id = own.storage, False, clock.new_id()
     else:
         storage, resumed, session_id = _storage(request, configured, clock)
-    files, mended = None, []
+    files = None
     if storage.where:
         from wisp.host.undo import snapshots_of
 
         files = snapshots_of(workspace, configured.paths.state)
-        mended = files.mend()
 
     async def close() -> None:
         backgrounds.close()
@@ -338,6 +339,7 @@ def _tools(
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
         box=box,
         backgrounds=backgrounds,
+        journal=changes_folder(configured.cwd, configured.paths.state),
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured
+from wisp.host.mending import changes_folder, recover
 from wisp.messages.ids import Clock, iso
 from wisp.messages.message import UserMessage
 from wisp.session.catalog import NoSuchSession, folder_name, latest, resolve
@@ -38,7 +39,8 @@ class PathChange(msgspec.Struct, frozen=True):
 def snapshots_of(workspace: Workspace, state_folder: str) -> Snapshots:
     """Snapshots of the workspace's main folder, kept below wisp's own state."""
     place = os.path.join(state_folder, "snapshots", folder_name(workspace.cwd))
-    return Snapshots(workspace.roots[0].fd, workspace.cwd, ObjectStore(place))
+    journals = changes_folder(workspace.cwd, state_folder)
+    return Snapshots(workspace.roots[0].fd, workspace.cwd, ObjectStore(place), journals)
 
 
 class FileUndo:
@@ -67,7 +69,7 @@ class FileUndo:
             header = self._fold.state.header
             self._workspace = Workspace(header.cwd if header else configured.cwd)
             self._snapshots = snapshots_of(self._workspace, configured.paths.state)
-            self.notes = tuple(self._snapshots.mend())
+            self.notes = tuple(recover(changes_folder(self._workspace.cwd, configured.paths.state)))
             self._pair = self._trees()
         except NothingToDo as exc:
             self._journal.close()

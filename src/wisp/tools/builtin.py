@@ -35,6 +35,7 @@ def default_tools(
     search_engine: str = "auto",
     box: Box | None = None,
     backgrounds: Backgrounds | None = None,
+    journal: str | None = None,
 ) -> tuple[Tool, ...]:
     """`read write edit bash process grep find ls` over one workspace.
 
@@ -47,6 +48,7 @@ def default_tools(
         search_engine: `auto`, `python`, or the path of an `rg`.
         box: where commands run; None runs them plainly.
         backgrounds: what keeps running; whoever gives it closes it.
+        journal: private folder where edits of several files are noted while they are made.
     """
     ledger = ledger or ReadLedger()
     backgrounds = backgrounds or Backgrounds()
@@ -55,7 +57,7 @@ def default_tools(
     return (
         ReadTool(workspace, ledger, encodings),
         WriteTool(workspace, ledger),
-        EditTool(workspace, ledger, encodings),
+        EditTool(workspace, ledger, encodings, journal),
         ShellTool(
             workspace,
             environment,

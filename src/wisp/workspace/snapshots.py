@@ -67,12 +67,14 @@ class Snapshots:
         fd: handle of the folder; stays the caller's.
         path: the folder's real path.
         store: where contents go.
+        journals: private folder where a restore is noted while it is made.
     """
 
-    def __init__(self, fd: int, path: str, store: ObjectStore) -> None:
+    def __init__(self, fd: int, path: str, store: ObjectStore, journals: str) -> None:
         self._fd = fd
         self._path = path
         self._store = store
+        self._journals = journals
         self._last: Tree = {}
 
     def take(self, check: Callable[[], object] = lambda: None) -> str:
@@ -116,7 +118,8 @@ class Snapshots:
         """Undo the way from `changed[0]` to `changed[1]`: every path that differs goes back to the first.
 
         Paths that do not differ between the two are not touched, whatever happened to them since.  All or
-        nothing: a failure in the middle puts back what had been restored, a kill is seen to by `mend`.
+        nothing: a failure in the middle puts back what had been restored, a kill is
+        seen to by `changelog.recover`.
 
         Args:
             told: hears of each step; may raise to give up.
@@ -139,14 +142,6 @@ class Snapshots:
         if not check_only:
             self._apply(changes, before, after, told)
         return changes
-
-    def mend(self) -> list[str]:
-        """Roll back what a killed restore left half done; what was done, as sentences."""
-        if not os.path.isdir(self._store.journals):
-            return []
-        from wisp.workspace.changelog import recover
-
-        return recover(self._store.journals)
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -213,7 +208,7 @@ class Snapshots:
             if wanted is None or wanted.kind != "file" or wanted.content:
                 check = self._check(change.path, expected.get(change.path))
                 steps.append(Step(base, change.path, self._new(wanted), check))
-        apply(steps, self._store.journals, told)
+        apply(steps, self._journals, told)
 
     def _check(self, path: str, expected: Entry | None) -> Callable[[], None]:
         def check() -> None:

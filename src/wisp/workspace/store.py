@@ -87,11 +87,6 @@ class ObjectStore:
         finally:
             os.close(source)
 
-    @property
-    def journals(self) -> str:
-        """The folder where changes that are being made with these contents are noted."""
-        return os.path.join(self._path, "changes")
-
     def put_tree(self, tree: Mapping[str, Any]) -> str:
         """Keep a tree; the same tree is kept once.  Returns its id.
 
