@@ -175,6 +175,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         sandbox=box_state(box),
         notes=(*map(str, configured.resolved.problems), *service.notes, *mended),
         prices={(other.endpoint.name, other.model.id): other.model.price for other in service.choices[1:]},
+        save_plan=_plan_saver(configured, clock),
         on_close=close,
     )
     if request.record or request.replay:
@@ -200,6 +201,7 @@ def assemble_host(
     sandbox: str = "none",
     notes: tuple[str, ...] = (),
     prices: Mapping[tuple[str, str], Price] | None = None,
+    save_plan: Callable[[str], str] | None = None,
     on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
     """Put the parts together; whatever they are, they are joined the same way.
@@ -260,11 +262,21 @@ def assemble_host(
         approvals=approvals,
         limits=limits,
         max_time=settings.max_time,
+        save_plan=save_plan,
         on_close=on_close,
     )
 
 
 # -- parts ------------------------------------------------------------------------------------------------
+
+
+def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str] | None:
+    """How a plan is kept; None when the model was not told that it is planning."""
+    if configured.settings.permission_mode != "plan":
+        return None
+    from wisp.host.plans import save_plan
+
+    return lambda plan: save_plan(configured.paths.plans, clock, plan)
 
 
 def _with_fallbacks(
