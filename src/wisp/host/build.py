@@ -351,6 +351,7 @@ def _tools(
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
         box=box,
         backgrounds=backgrounds,
+        silence_limit=configured.settings.silence_limit,
         journal=changes_folder(configured.cwd, configured.paths.state),
     )
 

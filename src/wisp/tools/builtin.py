@@ -36,6 +36,7 @@ def default_tools(
     box: Box | None = None,
     backgrounds: Backgrounds | None = None,
     journal: str | None = None,
+    silence_limit: float | None = None,
 ) -> tuple[Tool, ...]:
     """`read write edit bash process grep find ls` over one workspace.
 
@@ -48,6 +49,7 @@ def default_tools(
         search_engine: `auto`, `python`, or the path of an `rg`.
         box: where commands run; None runs them plainly.
         backgrounds: what keeps running; whoever gives it closes it.
+        silence_limit: seconds without output after which a command is ended.
         journal: private folder where edits of several files are noted while they are made.
     """
     ledger = ledger or ReadLedger()
@@ -67,6 +69,7 @@ def default_tools(
             code_page=code_page,
             box=box,
             backgrounds=backgrounds,
+            silence_limit=silence_limit,
         ),
         ProcessTool(backgrounds),
         GrepTool(workspace, searcher),
