@@ -339,6 +339,7 @@ def _tools(
     backgrounds: Backgrounds,
 ) -> Sequence[Tool]:
     from wisp.tools.builtin import default_tools
+    from wisp.tools.code import installed
     from wisp.workspace.text import DEFAULT_FALLBACKS
 
     chosen = configured.settings.encoding
@@ -351,6 +352,7 @@ def _tools(
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
         box=box,
         backgrounds=backgrounds,
+        code=installed(),
         silence_limit=configured.settings.silence_limit,
         journal=changes_folder(configured.cwd, configured.paths.state),
     )

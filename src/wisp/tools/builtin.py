@@ -37,6 +37,7 @@ def default_tools(
     backgrounds: Backgrounds | None = None,
     journal: str | None = None,
     silence_limit: float | None = None,
+    code: bool = False,
 ) -> tuple[Tool, ...]:
     """`read write edit bash process grep find ls` over one workspace.
 
@@ -49,6 +50,7 @@ def default_tools(
         search_engine: `auto`, `python`, or the path of an `rg`.
         box: where commands run; None runs them plainly.
         backgrounds: what keeps running; whoever gives it closes it.
+        code: also `code_search` and `code_map`, which need the extra `code`.
         silence_limit: seconds without output after which a command is ended.
         journal: private folder where edits of several files are noted while they are made.
     """
@@ -56,6 +58,11 @@ def default_tools(
     backgrounds = backgrounds or Backgrounds()
     path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
     searcher = Searcher(workspace, path, clock.monotonic, engine=search_engine)
+    more: tuple[Tool, ...] = ()
+    if code:
+        from wisp.tools.code import CodeMapTool, CodeSearchTool
+
+        more = (CodeSearchTool(workspace, searcher), CodeMapTool(workspace, searcher))
     return (
         ReadTool(workspace, ledger, encodings),
         WriteTool(workspace, ledger),
@@ -75,4 +82,5 @@ def default_tools(
         GrepTool(workspace, searcher),
         FindTool(workspace, searcher),
         LsTool(workspace),
+        *more,
     )
