@@ -279,6 +279,27 @@ def test_files_by_place_are_checked_first_and_named(tmp_path: Path) -> None:
     workspace.close()
 
 
+def test_a_new_file_whose_name_was_taken_meanwhile_is_stale_and_the_other_file_is_kept(
+    tmp_path: Path,
+) -> None:
+    """Nobody's file is written over."""
+    (tmp_path / "w").mkdir()
+    workspace = Workspace(str(tmp_path / "w"))
+
+    def meddle(moment: str) -> None:
+        if moment == "put x":
+            (tmp_path / "w" / "x").write_text("theirs")
+
+    with pytest.raises(Refused) as refused:
+        change_files(
+            workspace, [FileChange(workspace.place("x"), b"ours", ABSENT)], str(tmp_path / "j"), meddle
+        )
+
+    assert refused.value.code == "stale_input"
+    assert shape(tmp_path / "w") == {"x": ("file", 0o644, b"theirs")}
+    workspace.close()
+
+
 def test_without_permission_for_one_none_is_changed(public: Path) -> None:
     """An ordinary user, a folder that may not be written."""
     (public / "locked").mkdir()

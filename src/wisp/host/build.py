@@ -338,8 +338,7 @@ def _tools(
     box: Box,
     backgrounds: Backgrounds,
 ) -> Sequence[Tool]:
-    from wisp.tools.builtin import default_tools
-    from wisp.tools.code import installed
+    from wisp.tools.builtin import code_installed, default_tools
     from wisp.workspace.text import DEFAULT_FALLBACKS
 
     chosen = configured.settings.encoding
@@ -352,7 +351,7 @@ def _tools(
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
         box=box,
         backgrounds=backgrounds,
-        code=installed(),
+        code=code_installed(),
         silence_limit=configured.settings.silence_limit,
         journal=changes_folder(configured.cwd, configured.paths.state),
     )

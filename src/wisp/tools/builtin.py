@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 
 from wisp.messages.ids import Clock
@@ -20,6 +22,11 @@ from wisp.workspace.box import Box
 from wisp.workspace.root import Workspace
 from wisp.workspace.search import Searcher
 from wisp.workspace.text import DEFAULT_FALLBACKS
+
+
+def code_installed() -> bool:
+    """Whether the extra `code` is there; it is not imported for that."""
+    return any(os.path.isdir(os.path.join(folder, "ast_grep_py")) for folder in sys.path if folder)
 
 
 def default_tools(

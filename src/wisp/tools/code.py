@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
@@ -111,11 +110,6 @@ class Definition(NamedTuple):
     line: int
     name: str
     words: str
-
-
-def installed() -> bool:
-    """Whether the extra is there; it is not imported for that."""
-    return any(os.path.isdir(os.path.join(folder, "ast_grep_py")) for folder in sys.path if folder)
 
 
 def _sources(

@@ -224,7 +224,10 @@ class _Work:
             return
         with _Open(self.step, self.item) as (folder, name, hold):
             if self.item.old is None or self.moves_a_folder:
-                _take_name(hold, self.item.staged, (folder, name), is_folder=self._is_folder, told=told)
+                try:
+                    _take_name(hold, self.item.staged, (folder, name), is_folder=self._is_folder, told=told)
+                except FileExistsError:
+                    raise stale(os.path.join(self.step.base.path, self.step.path)) from None
                 return
             self._check_still(folder, name)
             try:
