@@ -127,6 +127,11 @@ du --files0-from=x
 file -f names
 cmp a /dev/zero
 diff a --to-file=/etc/passwd
+cat f >out /dev/null
+cat f >'out' /dev/null
+cat f >/dev/null g
+sort f 2>/dev/null -o out /dev/null
+cat 2>/dev/null /etc/passwd 2>/dev/null
 """.splitlines()
 
 
