@@ -59,6 +59,7 @@ def test_what_a_command_comes_upon_without_saying_so_is_asked(tmp_path: Path) ->
         "cd sub && cat away/notes",
         "cat 'my link'",
         "diff -r sub clean",
+        "d''iff sub clean -N",
     ):
         assert verdict(command) == "ask", command
     assert verdict("cd sub && cat away/notes", "read-only") != "allow"
@@ -74,6 +75,9 @@ def test_what_a_command_comes_upon_without_saying_so_is_asked(tmp_path: Path) ->
         "cd sub && grep -r x .",
         "rg x",
         "rg --hidden x .",
+        "r'g' '--hidden' x .",
+        "gr\"e\"p '-r' x .",
+        "diff -N . clean",
         "rg -uu x",
     ):
         assert verdict(command) == "ask", command

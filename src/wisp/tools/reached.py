@@ -21,7 +21,7 @@ _CHANGES_FOLDER = re.compile(r"(^|[;&|\n(]|\s)cd\s")
 _GREP = re.compile(r"\b[ef]?grep\b.*\s(-[A-Za-z]*r|-[A-Za-z]*d|--recursive|--directories)", re.DOTALL)
 _RIPGREP = re.compile(r"\brg\s")
 _UNHIDDEN = re.compile(r"\s(--hidden|--no-ignore|-[A-Za-z]*u)")
-_DIFF = re.compile(r"\bdiff\b.*\s(-[A-Za-z]*r|--recursive)", re.DOTALL)
+_DIFF = re.compile(r"\bdiff\s")
 _CREDENTIALS = re.compile(rb"(?i)://[^/\s]*@|extraheader|token|password")
 _PUBLISHED = frozenset({"node_modules", "site-packages"})
 """Folders of other people's published files: what looks like a key there is none of the user's."""
@@ -60,7 +60,7 @@ def reached(workspace: Workspace, command: str) -> Reached:
             hidden = hidden or path
         elif os.path.isdir(real):
             folders.append(real)
-    hidden = hidden or next(iter(outside), "") or _searched(workspace, command, folders or bases)
+    hidden = hidden or next(iter(outside), "") or _searched(workspace, " ".join(words), folders or bases)
     return Reached(tuple(outside), hidden)
 
 
@@ -98,12 +98,16 @@ def _named(workspace: Workspace, words: Iterable[str], bases: list[str], moves: 
                     bases.append(one)
 
 
-def _searched(workspace: Workspace, command: str, folders: list[str]) -> str:
-    """What a command that reads whole folders would come upon; empty for none."""
-    compares = _DIFF.search(command) is not None
-    unhidden = bool(compares or _GREP.search(command) or _UNHIDDEN.search(command))
-    if not (compares or _GREP.search(command) or _RIPGREP.search(command)):
+def _searched(workspace: Workspace, line: str, folders: list[str]) -> str:
+    """What a command that reads whole folders would come upon; empty for none.
+
+    Args:
+        line: its words without quotes.
+    """
+    compares, greps = _DIFF.search(line) is not None, _GREP.search(line) is not None
+    if not (compares or greps or _RIPGREP.search(line)):
         return ""
+    unhidden = bool(compares or greps or _UNHIDDEN.search(line))
     seen = 0
     for folder in folders:
         for top, inner, files in os.walk(folder):
