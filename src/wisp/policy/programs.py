@@ -45,6 +45,9 @@ REACHING: dict[str, tuple[tuple[str, ...], str]] = {
     "grep": (("--file",), "f"),
     "date": (("--set", "--file"), "sf"),
     "tree": (("--fromfile",), "o"),
+    "npm": (("--script-shell", "--node-options", "--userconfig", "--globalconfig", "--prefix"), "C"),
+    "cargo": (("--config", "--manifest-path"), "CZ"),
+    "go": (("--exec", "--toolexec", "--vettool", "--overlay", "--modfile", "--C"), ""),
     "make": (("--eval", "--file", "--makefile", "--directory", "--include-dir"), "fCI"),
 }
 """Options that read, write or run what they name, by program: a wildcard never stands for one of them.
@@ -62,6 +65,10 @@ def runs_others(word: str) -> bool:
 def reaches(program: str, option: str) -> bool:
     """Whether `option` of `program` is one of `REACHING`."""
     long, short = REACHING.get(program, ((), ""))
+    if program == "make" and "=" in option:  # SHELL=x
+        return True
+    if program == "go" and option.startswith("-"):  # one dash or two, never shortened
+        return f"--{option.lstrip('-').partition('=')[0]}" in long
     if option.startswith("--"):
         name = option.partition("=")[0]
         return len(name) > 2 and any(known.startswith(name) for known in long)
