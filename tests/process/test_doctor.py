@@ -27,6 +27,9 @@ def test_it_proves_the_sandbox_and_leaves_nothing(tmp_path: Path, need: Callable
     program = Program(tmp_path / "home", tmp_path / "work")
     (program.home / ".ssh").mkdir()
     (program.home / ".ssh" / "id_ed25519").write_text("secret")
+    for place in ("sessions/x", "output"):
+        (program.home / "state" / place).mkdir(parents=True)
+        (program.home / "state" / place / "kept").write_text("what was said")
     before = sorted(os.listdir(program.home))
     status, detail = _findings(program)["sandbox"]
     assert (status, detail.split(";")[0]) == ("ok", "bubblewrap")

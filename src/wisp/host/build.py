@@ -19,10 +19,12 @@ from wisp.harness.masking import Masker
 from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
+from wisp.host.childenv import child_environment
 from wisp.host.choosing import LetGo, find_choice, key_runner, nothing, transport_for
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
+from wisp.host.mending import changes_folder, recover
 from wisp.host.models import Choice, ConfigError, choose_fallbacks
 from wisp.host.paths import environment as process_environment
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
@@ -134,13 +136,14 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         raise OpenFailed("; ".join([*map(str, configured.resolved.problems), str(exc)])) from None
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
-    child_env = without_secrets(env, key_names)
-    keyed = any(choice.endpoint.key for choice in service.choices)
-    if request.own_process and (keyed or len(child_env) < len(env)):
+    child_env = child_environment(env, key_names, settings.environment)
+    secret = env.keys() - without_secrets(env, key_names).keys()
+    if request.own_process and (secret or any(choice.endpoint.key for choice in service.choices)):
         from wisp.workspace.private import keep_private
 
-        keep_private(env.keys() - child_env.keys())
+        keep_private(secret)
     backgrounds = Backgrounds()
+    mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
     tools = _offered(
         [*_tools(workspace, child_env, configured, clock, box, backgrounds), *own.tools], settings
@@ -185,8 +188,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         clock=clock,
         files=files,
         sandbox=box_state(box),
-        notes=(*map(str, configured.resolved.problems), *service.notes),
+        notes=(*map(str, configured.resolved.problems), *service.notes, *mended),
         prices={(other.endpoint.name, other.model.id): other.model.price for other in service.choices[1:]},
+        save_plan=_plan_saver(configured, clock),
         on_close=close,
     )
     if request.record or request.replay:
@@ -212,6 +216,7 @@ def assemble_host(
     sandbox: str = "none",
     notes: tuple[str, ...] = (),
     prices: Mapping[tuple[str, str], Price] | None = None,
+    save_plan: Callable[[str], str] | None = None,
     on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
     """Put the parts together; whatever they are, they are joined the same way.
@@ -272,11 +277,21 @@ def assemble_host(
         approvals=approvals,
         limits=limits,
         max_time=settings.max_time,
+        save_plan=save_plan,
         on_close=on_close,
     )
 
 
 # -- parts ------------------------------------------------------------------------------------------------
+
+
+def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str] | None:
+    """How a plan is kept; None when the model was not told that it is planning."""
+    if configured.settings.permission_mode != "plan":
+        return None
+    from wisp.host.plans import save_plan
+
+    return lambda plan: save_plan(configured.paths.plans, clock, plan)
 
 
 def _with_fallbacks(
@@ -338,7 +353,7 @@ def _tools(
     box: Box,
     backgrounds: Backgrounds,
 ) -> Sequence[Tool]:
-    from wisp.tools.builtin import default_tools
+    from wisp.tools.builtin import code_installed, default_tools
     from wisp.workspace.text import DEFAULT_FALLBACKS
 
     chosen = configured.settings.encoding
@@ -351,6 +366,9 @@ def _tools(
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
         box=box,
         backgrounds=backgrounds,
+        code=code_installed(),
+        silence_limit=configured.settings.silence_limit,
+        journal=changes_folder(configured.cwd, configured.paths.state),
     )
 
 
