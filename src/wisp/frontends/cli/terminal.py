@@ -31,7 +31,7 @@ def safe(text: str) -> str:
 
 
 def inert(text: str) -> str:
-    """`text` without what drives a terminal, every other character kept: for pipes, which often end in one."""
+    """`text` without what drives a terminal, all else kept: for pipes, which often end in one."""
     if text.isascii() and text.isprintable():
         return text
     return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
