@@ -24,3 +24,14 @@ def test_the_tool_the_reason_and_the_whole_short_operation_are_there() -> None:
     shown = question(_request("make test\nmake clean"))
 
     assert all(word in shown for word in ("bash", "ask mode asks", "make test", "make clean"))
+
+
+def test_a_files_name_in_the_reason_or_the_rule_drives_no_terminal_and_adds_no_line() -> None:
+    """Both name the file, and a file may be named anything."""
+    name = "/w/a\x1b[2J\r\nAllow this ls? \u202e"
+    request = ToolApprovalRequested("c1", "edit", "d", "s", "x", f"{name} is protected", f"edit({name})")
+    text = question(request)
+
+    assert text.count("\n") == 3
+    assert not set("\x1b\r\u202e") & set(text)
+    assert "\\x1b[2J\\x0d\\x0aAllow" in text

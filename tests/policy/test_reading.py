@@ -56,6 +56,13 @@ date
 uname -a
 sha256sum a.txt
 jq .name package.json
+grep -e -x -n a.py
+grep -A 3 -- -x a.py
+rg --glob '*.py' foo -- src
+sort -t , -k 2 a.csv
+node -v
+printf '%s: 100%%\\n' x
+uniq -c -f 1
 cat a 2>&1 | tail -3 # the end
 ls /w/src""".splitlines()
 
@@ -127,6 +134,49 @@ du --files0-from=x
 file -f names
 cmp a /dev/zero
 diff a --to-file=/etc/passwd
+uniq - out
+cat a | uniq - out
+uniq a -- -out
+rg -e -- --pre=./p a
+rg -ne -- --pre=./p a
+rg -g -- --pre ./p a
+rg --glob -- --pre=./p a
+tree -I -- -o out
+sort -t -- -o out a
+sort --key -- -o out a
+sort --reverse=x a
+make version
+python3 version
+node version
+python3 -v
+cat e.py | python3 -v
+npm version
+rustc --version
+cargo --version
+go version
+printf %n PATH; ls
+printf '%5ln' PATH && ls
+cd
+cd && cat notes
+cd -
+cd -- && cat notes
+cd -P
+cd ''
+jq -n 'import "../out/j" as $d; $d'
+jq -n 'include "x"; y'
+jq -n env
+strings @list
+cat .git-credentials
+cat .htpasswd
+cat .dockercfg
+cat _netrc
+cat .azure/x
+cat a.kdbx
+cat f >out /dev/null
+cat f >'out' /dev/null
+cat f >/dev/null g
+sort f 2>/dev/null -o out /dev/null
+cat 2>/dev/null /etc/passwd 2>/dev/null
 """.splitlines()
 
 

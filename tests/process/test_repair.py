@@ -166,3 +166,12 @@ def test_the_key_is_in_no_file_no_child_and_no_output(tmp_path: Path) -> None:
     kept = "".join(path.read_text() for path in program.sessions())
     for where in (told, done.stdout, done.stderr, kept):
         assert KEY not in where
+
+
+def test_an_answer_in_a_pipe_drives_no_terminal_behind_it(tmp_path: Path) -> None:
+    """`wisp -p ... | cat` ends on a screen; joined emoji and other languages stay as they are."""
+    said = "a\x1b]52;c;cHduZWQ=\x07b\x9b2Jc\x08 \U0001f468\u200d\U0001f469 \u65e5\tend"
+    with ServerThread([{"text": said}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        done = program.run("-p", "x")
+    assert done.stdout == "ab2Jc \U0001f468\u200d\U0001f469 \u65e5\tend\n"

@@ -51,6 +51,13 @@ def test_it_reads_what_is_new_and_takes_input(bench: Bench) -> None:
     assert (late.code, late.is_error) == ("not_running", True)
 
 
+def test_a_person_is_shown_which_command_gets_the_input(bench: Bench) -> None:
+    name = _start(bench, "cat")
+    prepared = bench.tools["process"].prepare({"operation": "write", "id": name, "input": "rm x\n"})
+    assert prepared.preview == "cat\n<<< input:\nrm x\n"
+    bench.call("process", operation="stop", id=name)
+
+
 def test_its_end_is_reported_once_with_the_next_command(bench: Bench) -> None:
     name = _start(bench, "sleep 0.7; exit 3")
     time.sleep(0.6)

@@ -41,6 +41,8 @@ class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
     """For commands: it runs in the operating-system sandbox, which was seen to work."""
     unboxed: str = ""
     """For commands: why it does not; empty where nobody asked for a sandbox."""
+    reaches: str = ""
+    """For commands: what it would come upon without saying so, outside or with secrets; empty for nothing."""
 
 
 Replay = Literal["safe", "never"]

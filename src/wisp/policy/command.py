@@ -49,13 +49,18 @@ def _harmless(wanted: list[str], words: list[str]) -> bool:
     """Whether no wildcard of `wanted` stands for a word that reaches further than the program's name says."""
     program, covered = words[0].rsplit("/", 1)[-1], _covered(wanted, words)
     if program == "uniq":  # its second operand is a file it writes
-        return sum(not word.startswith("-") for word in words[1:]) < 2
+        return sum(not word.startswith("-") or word in ("-", "--") for word in words[1:]) < 2
     if program == "git":
         if 1 in covered and words[1] not in GIT_PLAIN:
             return False
-        if any("::" in words[place] for place in covered):
+        if any("::" in words[place] or _elsewhere(words[place]) for place in covered):
             return False
     return not any(reaches(program, words[place]) for place in covered)
+
+
+def _elsewhere(word: str) -> bool:
+    """Whether `word` may name a file outside: `git diff` shows any two files, in a repository or not."""
+    return word.startswith(("/", "~")) or ".." in word.split("/")
 
 
 def _covered(wanted: list[str], words: list[str]) -> list[int]:

@@ -43,7 +43,7 @@ def _one(tool: str, effect: Effect, policy: Policy) -> Decision:
             return Decision("deny", f"the rule deny {rule.text!r} forbids it")
     decision = judge(effect, policy.mode, sandboxed=policy.sandboxed)
     if effect.kind == "execute":
-        decision = _command(effect.target, decision, policy.root)
+        decision = _command(effect, decision, policy.root)
     if decision.verdict != "ask" or decision.fixed:
         return decision
     rules = (*policy.rules.allow, *policy.granted)
@@ -55,18 +55,21 @@ def _one(tool: str, effect: Effect, policy: Policy) -> Decision:
     return decision
 
 
-def _command(command: str, decision: Decision, root: str) -> Decision:
+def _command(effect: Effect, decision: Decision, root: str) -> Decision:
     """What the words of a command add to what the mode says."""
     from wisp.policy.unshowable import unshowable
 
-    why = unshowable(command)
+    why = unshowable(effect.target)
     if why:
         return Decision("deny", f"{why}; write it in plain characters")
     if decision.verdict != "allow":
         from wisp.policy.reading import only_reads
 
-        if only_reads(command, root):
-            return Decision("allow", "it only reads, inside the workspace")
+        if only_reads(effect.target, root):
+            if not effect.reaches:
+                return Decision("allow", "it only reads, inside the workspace")
+            why = f"it would read {effect.reaches}, which its words do not say"
+            return msgspec.structs.replace(decision, reason=f"{decision.reason}: {why}")
     return decision
 
 
@@ -86,6 +89,6 @@ def _piecewise(tool: str, effect: Effect, rules: Sequence[Rule], policy: Policy)
         rule = next((rule for rule in naming if allows(rule, tool, piece, policy.root)), None)
         if rule is not None and plain_words(piece.target) == words:
             used.append(rule.text)
-        elif not words or not reads(words, policy.root):
+        elif not words or effect.reaches or not reads(words, policy.root):
             return None
     return Decision("allow", f"each part only reads or is covered by {', '.join(map(repr, used))}")

@@ -14,7 +14,7 @@ env sudo doas su runuser pkexec xargs parallel nohup setsid nice ionice chrt tas
 unbuffer flock script expect strace ltrace gdb perf valgrind chroot unshare nsenter systemd-run at batch
 crontab find fd fdfind python pypy perl ruby node nodejs deno bun lua php tclsh osascript awk gawk mawk nawk
 sed ssh scp sftp rsync telnet nc ncat socat curl wget tar zip unzip cpio ar vi vim ex ed nano emacs
-less more most man info npx pnpx uvx pipx docker podman kubectl tee dd ln csplit
+less more most man info npx pnpx uvx pipx docker podman kubectl tee dd ln csplit split xxd install
 """
 _RUNNERS = frozenset(_RUNNING.split())
 _VERSION = re.compile(r"[\d.]+$")
@@ -22,7 +22,7 @@ _VERSION = re.compile(r"[\d.]+$")
 _GIT_OPTIONS = """
 --output --exec --open-files-in-pager --upload-pack --receive-pack --ext-diff --textconv --extcmd --tool
 --config --config-env --exec-path --git-dir --work-tree --namespace --file --editor --template
---separate-git-dir --index-output --super-prefix --edit --strategy --remote
+--separate-git-dir --index-output --super-prefix --edit --strategy --remote --no-index --contents
 """
 _GIT_COMMANDS = """
 status log diff show branch add commit checkout switch restore stash fetch pull push merge rebase tag blame
@@ -36,12 +36,18 @@ REACHING: dict[str, tuple[tuple[str, ...], str]] = {
     "git": (tuple(_GIT_OPTIONS.split()), "oOxucCe"),
     "rg": (("--pre", "--hostname-bin", "--search-zip", "--file"), "zf"),
     "sort": (("--output", "--compress-program", "--files0-from", "--temporary-directory"), "oT"),
+    "shuf": (("--output",), "o"),
+    "sdiff": (("--output",), "o"),
+    "iconv": (("--output",), "o"),
     "wc": (("--files0-from",), ""),
     "du": (("--files0-from",), ""),
     "file": (("--files-from", "--compile", "--magic-file"), "fCm"),
     "grep": (("--file",), "f"),
     "date": (("--set", "--file"), "sf"),
     "tree": (("--fromfile",), "o"),
+    "npm": (("--script-shell", "--node-options", "--userconfig", "--globalconfig", "--prefix"), "C"),
+    "cargo": (("--config", "--manifest-path"), "CZ"),
+    "go": (("--exec", "--toolexec", "--vettool", "--overlay", "--modfile", "--C"), ""),
     "make": (("--eval", "--file", "--makefile", "--directory", "--include-dir"), "fCI"),
 }
 """Options that read, write or run what they name, by program: a wildcard never stands for one of them.
@@ -59,6 +65,10 @@ def runs_others(word: str) -> bool:
 def reaches(program: str, option: str) -> bool:
     """Whether `option` of `program` is one of `REACHING`."""
     long, short = REACHING.get(program, ((), ""))
+    if program == "make" and "=" in option:  # SHELL=x
+        return True
+    if program == "go" and option.startswith("-"):  # one dash or two, never shortened
+        return f"--{option.lstrip('-').partition('=')[0]}" in long
     if option.startswith("--"):
         name = option.partition("=")[0]
         return len(name) > 2 and any(known.startswith(name) for known in long)

@@ -16,7 +16,8 @@ Check = Callable[[Sequence[Word]], bool]
 
 _SECRET = re.compile(
     r"(^|/)(\.env(?!\.example$)(\.[^/]*)?|\.ssh|\.aws|\.gnupg|\.netrc|\.pgpass|\.docker|\.kube|\.npmrc|\.pypirc"
-    r"|id_[a-z0-9]+|[^/]*\.(pem|key|p12|pfx|keystore|jks)|credentials(\.[a-z]+)?|secrets?(\.[a-z]+)?|\.git)(/|$)",
+    r"|\.git-credentials|\.htpasswd|\.azure|\.dockercfg|_netrc|id_[a-z0-9]+"
+    r"|[^/]*\.(pem|key|p12|pfx|keystore|jks|kdbx)|credentials(\.[a-z]+)?|secrets?(\.[a-z]+)?|\.git)(/|$)",
     re.IGNORECASE,
 )
 
@@ -54,25 +55,31 @@ def _options(short: str, long: str = "", *, valued: str = "", numbers: bool = Fa
         valued: letters whose value is the rest of the word or the next word.
         numbers: `-5` is an option.
     """
-    full = {name.rstrip("=") for name in long.split()}
+    names = set(long.split())
     letters = set(short + valued)
 
     def check(words: Sequence[Word]) -> bool:
-        for place, word in enumerate(words):
+        rest = iter(words)
+        for word in rest:
             if word == "--":
                 return True
-            if word.glob and place == 0 and word.startswith("-"):
-                return False
             if word.startswith("--"):
-                if word.partition("=")[0] not in full:
+                name, equals, _ = word.partition("=")
+                if equals and name + "=" not in names:
                     return False
+                if not equals and name not in names:
+                    if name + "=" not in names:
+                        return False
+                    next(rest, None)
             elif word.startswith("-") and len(word) > 1:
                 if numbers and word[1:].isdigit():
                     continue
-                for letter in word[1:]:
+                for place, letter in enumerate(word[1:], 2):
                     if letter not in letters:
                         return False
                     if letter in valued:
+                        if place == len(word):  # the next word is its value, also when that is `--`
+                            next(rest, None)
                         break
         return True
 
@@ -80,8 +87,8 @@ def _options(short: str, long: str = "", *, valued: str = "", numbers: bool = Fa
 
 
 def _one_file(words: Sequence[Word]) -> bool:
-    """`uniq`: a second operand would be written."""
-    operands = [word for word in words if not word.startswith("-")]
+    """`uniq`: a second operand would be written; `-` is one, and so is every word after `--`."""
+    operands = [word for word in words if not word.startswith("-") or word in ("-", "--")]
     return (
         len(operands) < 2 and not any(word.glob for word in words) and _options("cduiz", valued="fsw")(words)
     )
@@ -137,7 +144,29 @@ def _sed(words: Sequence[Word]) -> bool:
 
 
 def _printf(words: Sequence[Word]) -> bool:
-    return bool(words) and not words[0].startswith("-")
+    """No `-v` and no `%n`: both set a variable, and PATH is one."""
+    return (
+        bool(words) and not words[0].startswith("-") and not re.search(r"%[-+ #0'*.\d$hjlLqtzZ]*n", words[0])
+    )
+
+
+def _cd(words: Sequence[Word]) -> bool:
+    """Into a named folder: alone or with `-` it leads home or back, which may be outside."""
+    return len(words) == 1 and not words[0].startswith("-") and not words[0].glob and bool(words[0])
+
+
+def _jq(words: Sequence[Word]) -> bool:
+    """A filter that loads no module, which may lie anywhere, and shows no environment."""
+    return not any(
+        re.search(r"\b(import|include|modulemeta|env|ENV)\b", word) for word in words
+    ) and _options(
+        "rcnsSeaMCj", "--raw-output --compact-output --slurp --sort-keys --null-input --exit-status"
+    )(words)
+
+
+def _strings(words: Sequence[Word]) -> bool:
+    """`@file` would be read as further arguments."""
+    return not any(word.startswith("@") for word in words) and _options("afo", valued="nte")(words)
 
 
 def _test(words: Sequence[Word]) -> bool:
@@ -153,9 +182,13 @@ def _nothing(words: Sequence[Word]) -> bool:
     return not words
 
 
-def _version_only(words: Sequence[Word]) -> bool:
-    """Programs that may only say what they are."""
-    return list(words) in (["--version"], ["-V"], ["version"], ["-v"])
+def _says(*ways: str) -> Check:
+    """A program that may only say what it is, in exactly one of these ways.
+
+    `version` is a file or a target to most programs, and `python -v` runs what it is piped.  Programs whose
+    version the project chooses (rustc, cargo, go) run or fetch what the project names: they are not here.
+    """
+    return lambda words: len(words) == 1 and words[0] in ways
 
 
 _GREP = "acEFGHhiLlnoPqrsTvwxyzbU"
@@ -212,7 +245,7 @@ _PROGRAMS: dict[str, Check] = {
     "realpath": _options("eLmPqsz"),
     "readlink": _options("efmnqsvz"),
     "pwd": _options("LP"),
-    "cd": _anything,
+    "cd": _cd,
     "echo": _anything,
     "printf": _printf,
     "true": _anything,
@@ -235,24 +268,19 @@ _PROGRAMS: dict[str, Check] = {
     "cksum": _options(""),
     "od": _options("bcdDefFhHiIlLosvxX", valued="AjNtSw"),
     "hexdump": _options("bcCdovx", valued="ns"),
-    "strings": _options("afo", valued="nte"),
-    "jq": _options(
-        "rcnsSeaMCj", "--raw-output --compact-output --slurp --sort-keys --null-input --exit-status"
-    ),
+    "strings": _strings,
+    "jq": _jq,
     "sed": _sed,
-    "python": _version_only,
-    "python3": _version_only,
-    "node": _version_only,
-    "npm": _version_only,
-    "git": _version_only,
-    "go": _version_only,
-    "cargo": _version_only,
-    "rustc": _version_only,
-    "gcc": _version_only,
-    "make": _version_only,
-    "pip": _version_only,
-    "uv": _version_only,
-    "docker": _version_only,
-    "java": _version_only,
-    "ruby": _version_only,
+    "python": _says("--version", "-V"),
+    "python3": _says("--version", "-V"),
+    "node": _says("--version", "-v"),
+    "npm": _says("--version", "-v"),
+    "git": _says("--version", "version"),
+    "gcc": _says("--version"),
+    "make": _says("--version", "-v"),
+    "pip": _says("--version", "-V"),
+    "uv": _says("--version", "-V"),
+    "docker": _says("--version", "-v"),
+    "java": _says("--version"),
+    "ruby": _says("--version"),
 }

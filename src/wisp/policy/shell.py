@@ -110,11 +110,13 @@ def _redirected(node: Node, source: bytes) -> list[list[Word]]:
     for redirect in redirects:
         if redirect.type != "file_redirect":
             raise _Unread(redirect.type)
-        parts = {child.type: _text(child, source) for child in redirect.children}
-        number = parts.pop("file_descriptor", "")
-        target = next((text for kind, text in parts.items() if kind in ("word", "number")), "")
-        operator = next((text for kind, text in parts.items() if kind not in ("word", "number")), "")
-        if (number, operator, target) not in _QUIET and (number, operator, target) != _QUIET_ALL:
+        parts = [(child.type, _text(child, source)) for child in redirect.children]
+        number = parts.pop(0)[1] if parts and parts[0][0] == "file_descriptor" else ""
+        # The grammar puts further words of the command behind the target: then this is no redirect of ours.
+        if len(parts) != 2 or parts[1][0] not in ("word", "number"):
+            raise _Unread("a redirect")
+        found = (number, parts[0][1], parts[1][1])
+        if found not in _QUIET and found != _QUIET_ALL:
             raise _Unread("a redirect")
     return _statements(body, source)
 

@@ -63,7 +63,7 @@ class ProcessTool:
             effects,
             lambda context: self._do(args, one, context),
             f"{args.operation} {one.name}: {one.command.strip().splitlines()[0][:60]}",
-            preview=args.input,
+            preview=f"{one.command}\n<<< input:\n{args.input}" if args.input else "",
         )
 
     def _list(self) -> ToolOutcome:

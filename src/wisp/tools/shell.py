@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import os
-import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -16,6 +14,7 @@ from wisp.messages.ids import Clock
 from wisp.messages.tool import Effect, Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext
 from wisp.tools.process import ended_line, report
+from wisp.tools.reached import reached
 from wisp.tools.render import MAX_BYTES, MAX_LINES, plain_output, plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import failures
@@ -107,8 +106,11 @@ class ShellTool:
 
     def _effects(self, command: str) -> tuple[Effect, ...]:
         """The command itself, and, where no box confines it, what its words reach outside through links."""
-        whole = self._effect(command)
-        return (whole,) if whole.boxed else (whole, *_linked_outside(self._workspace, command))
+        whole, found = self._effect(command), reached(self._workspace, command)
+        whole = msgspec.structs.replace(whole, reaches=clean(found.hidden))
+        if whole.boxed:
+            return (whole,)
+        return (whole, *(Effect("read", clean(real), inside=False) for real in found.outside))
 
     def _effect(self, command: str) -> Effect:
         if self._box is None:
@@ -264,31 +266,6 @@ def _hints(body: str) -> list[str]:
 def _exit_code(code: int | None) -> int | None:
     """As a shell says it: 128 and the number for a signal."""
     return 128 - code if code is not None and code < 0 else code
-
-
-_WORD = re.compile(r"[^\s'\";|&<>()`$]+")
-_MOST_WORDS = 200
-
-
-def _linked_outside(workspace: Workspace, command: str) -> list[Effect]:
-    """Words of a command that look like paths inside and really lie outside, through a link.
-
-    A hint for the policy, taken before the command runs; only a box holds against what changes meanwhile.
-    """
-    found: dict[str, None] = {}
-    for word in _WORD.findall(command)[:_MOST_WORDS]:
-        name = word.partition("=")[2] if word.startswith("-") else word
-        path = os.path.normpath(os.path.join(workspace.cwd, name)) if name else ""
-        if not path or not _beneath(workspace, path) or not os.path.lexists(path):
-            continue
-        real = os.path.realpath(path)
-        if not _beneath(workspace, real):
-            found[real] = None
-    return [Effect("read", real, inside=False) for real in found]
-
-
-def _beneath(workspace: Workspace, path: str) -> bool:
-    return any(path == root.path or path.startswith(root.path + "/") for root in workspace.roots)
 
 
 class _Progress:

@@ -47,7 +47,7 @@ _QUIET = {
     "TERM": "dumb",
     "NO_COLOR": "1",
 }
-_NEVER = ("BASH_ENV", "ENV", "PROMPT_COMMAND", "RIPGREP_CONFIG_PATH", "OLDPWD", MARK)
+_NEVER = ("BASH_ENV", "ENV", "PROMPT_COMMAND", "RIPGREP_CONFIG_PATH", "OLDPWD", "CDPATH", MARK)
 
 How = Literal["exited", "timeout", "stopped", "enough"]
 

@@ -100,5 +100,10 @@ def question(request: ToolApprovalRequested) -> str:
     lines = shown(request.preview).split("\n")
     length = f", {len(lines)} lines" if len(lines) > SHORT else ""
     body = "\n".join("  " + line for line in lines)
-    rule = f"\n(session: would allow {request.session_rule})" if request.session_rule else ""
-    return f"\nAllow this {request.name}? ({request.reason}{length})\n{body}{rule}"
+    rule = f"\n(session: would allow {_line(request.session_rule)})" if request.session_rule else ""
+    return f"\nAllow this {_line(request.name)}? ({_line(request.reason)}{length})\n{body}{rule}"
+
+
+def _line(text: str) -> str:
+    """What stands around the operation names files too, and a file may be named anything."""
+    return shown(text).replace("\n", "\\x0a")

@@ -15,7 +15,7 @@ from wisp.frontends.cli.ask import Asker
 from wisp.frontends.cli.exitcodes import BROKEN_PIPE, INTERRUPTED, TERMINATED, Verdict, verdict
 from wisp.frontends.cli.result import result_object
 from wisp.frontends.cli.streams import quiet_stdout
-from wisp.frontends.cli.terminal import is_terminal, one_line, safe
+from wisp.frontends.cli.terminal import inert, is_terminal, one_line, safe
 from wisp.host.client import HostClient
 from wisp.host.commands import Cancel, Prompt
 from wisp.host.events import (
@@ -164,7 +164,8 @@ class TextOutput:
         if self._live:
             self._close_line()
         elif run.answer is not None:
-            sys.stdout.write(run.answer if run.answer.endswith("\n") else run.answer + "\n")
+            answer = inert(run.answer)
+            sys.stdout.write(answer if answer.endswith("\n") else answer + "\n")
         sys.stdout.flush()
         if judged.is_error:
             self._note(f"wisp: {explain(run, judged)}")

@@ -27,12 +27,14 @@ def safe(text: str) -> str:
 
     Characters that reorder or hide text are shown as escapes.
     """
+    return _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", inert(text))
+
+
+def inert(text: str) -> str:
+    """`text` without what drives a terminal, all else kept: for pipes, which often end in one."""
     if text.isascii() and text.isprintable():
         return text
-    text = text.replace("\r\n", "\n")
-    text = _SEQUENCE.sub("", text)
-    text = _CONTROL.sub("", text)
-    return _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", text)
+    return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
 
 
 def shown(text: str) -> str:

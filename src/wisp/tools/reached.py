@@ -1,0 +1,141 @@
+"""What a command would touch on the disk without saying so: links that leave, files that hold secrets.
+
+A hint for the policy, taken before the command runs; only a box holds against what changes meanwhile.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from wisp.workspace.protected import why_protected
+from wisp.workspace.root import Workspace
+
+_WORD = re.compile(r"[^\s'\";|&<>()`$]+")
+_CHANGES_FOLDER = re.compile(r"(^|[;&|\n(]|\s)cd\s")
+_GREP = re.compile(r"\b[ef]?grep\b.*\s(-[A-Za-z]*r|-[A-Za-z]*d|--recursive|--directories)", re.DOTALL)
+_RIPGREP = re.compile(r"\brg\s")
+_UNHIDDEN = re.compile(r"\s(--hidden|--no-ignore|-[A-Za-z]*u)")
+_DIFF = re.compile(r"\bdiff\s")
+_CREDENTIALS = re.compile(rb"(?i)://[^/\s]*@|extraheader|token|password")
+_PUBLISHED = frozenset({"node_modules", "site-packages"})
+"""Folders of other people's published files: what looks like a key there is none of the user's."""
+_MOST_WORDS = 200
+_MOST_NAMES = 1000
+_MOST_STARS = 4
+_MOST_FILES = 50_000
+
+
+class Reached(NamedTuple):
+    """What was found."""
+
+    outside: tuple[str, ...]
+    """Real paths outside that words lead to through links."""
+    hidden: str
+    """One of these, or a file with secrets, or why it is not known; empty when the words say all."""
+
+
+def reached(workspace: Workspace, command: str) -> Reached:
+    """Look at everything that words of `command` may name, patterns and searched folders included."""
+    words = _words(command)
+    bases = [workspace.cwd]
+    outside: dict[str, None] = {}
+    hidden = "" if len(words) <= _MOST_WORDS else "it names too much to look at"
+    if any(word.count("*") > _MOST_STARS for word in words):
+        hidden = "what a very wide pattern names"
+        words = [word for word in words if word.count("*") <= _MOST_STARS]
+    folders: list[str] = []
+    for path in _named(workspace, words, bases, _CHANGES_FOLDER.search(command) is not None):
+        if not _beneath(workspace, path) or not os.path.lexists(path):
+            continue
+        real = os.path.realpath(path)
+        if not _beneath(workspace, real):
+            outside[real] = None
+        elif why_protected(path, "read") or why_protected(real, "read"):
+            hidden = hidden or path
+        elif os.path.isdir(real):
+            folders.append(real)
+    hidden = hidden or next(iter(outside), "") or _searched(workspace, " ".join(words), folders or bases)
+    return Reached(tuple(outside), hidden)
+
+
+def _words(command: str) -> list[str]:
+    """Words as the shell sees them where that is easy, and as they stand in any case."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        found = list(lexer)
+    except ValueError:
+        found = []
+    return list(dict.fromkeys([*found, *_WORD.findall(command)]))
+
+
+def _literal(pattern: str) -> str:
+    """The folders of a pattern before its first wildcard."""
+    return re.split(r"[*?\[]", pattern, maxsplit=1)[0].rpartition("/")[0]
+
+
+def _named(workspace: Workspace, words: Iterable[str], bases: list[str], moves: bool) -> Iterator[str]:
+    """Absolute paths; a folder becomes a place to begin from where the command changes folders."""
+    todo = list(islice(words, _MOST_WORDS))
+    for base in bases:  # grows
+        for word in todo:
+            name = word.partition("=")[2] if word.startswith("-") else word
+            if not name:
+                continue
+            path = os.path.join(base, name)
+            found = [path]
+            if glob.has_magic(name) and _beneath(workspace, os.path.normpath(_literal(path))):
+                found += islice(glob.iglob(path), _MOST_NAMES)
+            for one in map(os.path.normpath, found):
+                yield one
+                if moves and len(bases) < 20 and one not in bases and os.path.isdir(one):
+                    bases.append(one)
+
+
+def _searched(workspace: Workspace, line: str, folders: list[str]) -> str:
+    """What a command that reads whole folders would come upon; empty for none.
+
+    Args:
+        line: its words without quotes.
+    """
+    compares, greps = _DIFF.search(line) is not None, _GREP.search(line) is not None
+    if not (compares or greps or _RIPGREP.search(line)):
+        return ""
+    unhidden = bool(compares or greps or _UNHIDDEN.search(line))
+    seen = 0
+    for folder in folders:
+        for top, inner, files in os.walk(folder):
+            inner[:] = [name for name in inner if name not in _PUBLISHED and (unhidden or name[0] != ".")]
+            seen += len(files) + len(inner)
+            if seen > _MOST_FILES:
+                return f"more than {_MOST_FILES:,} files"
+            for name in (*files, *inner):
+                path = os.path.join(top, name)
+                if (unhidden or name[0] != ".") and _secret(path):
+                    return path
+                if compares and os.path.islink(path) and not _beneath(workspace, os.path.realpath(path)):
+                    return path
+    return ""
+
+
+def _secret(path: str) -> bool:
+    """Protected against reading; a git configuration only where it holds a credential."""
+    if not why_protected(path, "read"):
+        return False
+    if not path.endswith("/.git/config"):
+        return True
+    try:
+        with open(path, "rb") as file:
+            return _CREDENTIALS.search(file.read(1 << 20)) is not None
+    except OSError:
+        return True
+
+
+def _beneath(workspace: Workspace, path: str) -> bool:
+    return any(path == root.path or path.startswith(root.path.rstrip("/") + "/") for root in workspace.roots)
