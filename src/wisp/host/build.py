@@ -19,7 +19,7 @@ from wisp.harness.masking import Masker
 from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
-from wisp.host.choosing import LetGo, find_choice, key_runner, nothing, transport_for
+from wisp.host.choosing import LetGo, catalogue_notes, find_choice, key_runner, nothing, transport_for
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
@@ -101,8 +101,10 @@ async def _service(
     dead_after = None if request.interactive else DEAD_AFTER
     run, offline = key_runner(env, clock), bool(request.replay)
     choice, let_go = await find_choice(configured, env, clock, run, dead_after=dead_after, offline=offline)
-    logins = StoredLogins(configured.paths.credentials_file)
-    others, notes = choose_fallbacks(settings, env, run, dead_after=dead_after, logins=logins)
+    logins, catalogue = StoredLogins(configured.paths.credentials_file), configured.paths.catalogue_file
+    others, notes = choose_fallbacks(
+        settings, env, run, dead_after=dead_after, logins=logins, catalogue=catalogue
+    )
     transport = _transport(request, env, [choice, *others])
     provider: Provider = build_provider(choice.endpoint, clock, transport)
     watch = _unwatched
@@ -113,7 +115,15 @@ async def _service(
         first, let_go = renewing(choice, path, env, clock, transport, settings)
         provider, watch = first, partial(setattr, first, "renewed")
     provider = _with_fallbacks(provider, others, clock, transport)
-    return ModelService(provider, choice.model, (choice, *others), tuple(notes), transport, let_go, watch)
+    return ModelService(
+        provider,
+        choice.model,
+        (choice, *others),
+        (*notes, *catalogue_notes(catalogue)),
+        transport,
+        let_go,
+        watch,
+    )
 
 
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:

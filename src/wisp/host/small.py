@@ -47,6 +47,18 @@ class HostLibrary:
 
         return models(self._configured(), self._env, words, all_=all_)
 
+    def catalogue_note(self) -> str:
+        """Why the catalogue that was fetched is not used, where `models` found out that it cannot be."""
+        from wisp.providers.catalog import note
+
+        return note(self._configured().paths.catalogue_file)
+
+    def refresh_models(self, address: str) -> str:
+        """Fetch a newer catalogue, from models.dev or from `address`; what it holds."""
+        from wisp.host.refresh import refresh
+
+        return refresh(self._configured(), self._env, self._clock, address)
+
     def providers(self) -> list[str]:
         """The names of every provider that can be logged in to."""
         from wisp.host.keys import Keys
