@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wisp.frontends.cli.ask import MOST_LINES, question
+from wisp.frontends.cli.ask import question
 from wisp.host.events import ToolApprovalRequested
 
 
@@ -10,13 +10,13 @@ def _request(preview: str) -> ToolApprovalRequested:
     return ToolApprovalRequested("c1", "bash", "d", "run", preview, "ask mode asks before it runs a command")
 
 
-def test_the_end_of_a_long_operation_is_always_shown() -> None:
-    """Padding cannot push the payload out of sight."""
+def test_a_long_operation_is_shown_whole_and_its_length_first() -> None:
+    """Padding hides nothing, and who sees only the end knows that there is more above."""
     shown = question(_request("\n".join(f"echo {n}" for n in range(60_000)) + "\nrm -rf /"))
 
+    assert shown.strip().split("\n")[0].endswith("60001 lines)")
+    assert all(f"  echo {n}\n" in shown for n in (0, 30_000, 59_999))
     assert "rm -rf /" in shown
-    assert "echo 0" in shown
-    assert f"{60_001 - MOST_LINES} lines not shown" in shown
 
 
 def test_the_tool_the_reason_and_the_whole_short_operation_are_there() -> None:

@@ -114,3 +114,21 @@ def test_a_token_that_replaced_another_is_masked_and_so_is_the_old_one() -> None
     assert masker.mask("first-secret-1") == "[secret:x]"
     masker.add("x", "second-secret-2")
     assert masker.mask("second-secret-2, first-secret-1") == "[secret:x], [secret:x]"
+
+
+@pytest.mark.parametrize("mode", ["ask", "full"])
+async def test_what_was_done_or_refused_is_told_without_the_value(tmp_path: Path, mode: str) -> None:
+    """A summary names the path, and a path can hold a placeholder."""
+    provider = wisp.ScriptedProvider(
+        [
+            wisp.ScriptStep("x", calls=[call("write", path="a [secret:SOME_API_KEY]", content="x\n")]),
+            wisp.ScriptStep("done"),
+        ]
+    )
+    told: list[str] = []
+    async with wisp.Agent(provider=provider, cwd=str(tmp_path), permission_mode=mode) as agent:
+        async for event in agent.run("go"):
+            told.append(repr(event))
+
+    assert KEY not in "".join(told)
+    assert any("ToolExecutionEnded" in line and "a [secret:SOME_API_KEY]" in line for line in told)

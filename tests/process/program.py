@@ -52,7 +52,9 @@ class Program:
             "LOCAL_KEY": KEY,
             "LANG": "C.UTF-8",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "TMPDIR": str(home / "tmp"),
         }
+        (home / "tmp").mkdir(exist_ok=True)
 
     @property
     def argv(self) -> list[str]:

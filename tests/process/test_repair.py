@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,7 @@ def test_text_output_is_the_answer_alone_and_progress_goes_to_stderr(tmp_path: P
         done = program.run("-p", PROMPT, "--permission-mode", "full")
 
     assert done.stdout == "Fixed.\n"
-    assert "edit" in done.stderr
+    assert re.search(r"(?m)^- edit \S+\.py \(\+1 -1\)$", done.stderr)
     assert "\x1b" not in done.stdout + done.stderr
 
 

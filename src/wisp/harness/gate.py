@@ -60,7 +60,7 @@ class Gate:
             call_id,
             prepared.tool,
             prepared.digest(),
-            prepared.summary,
+            self.masker.mask(prepared.summary),
             self.masker.mask(prepared.preview or prepared.summary),
             decision.reason,
             rule,
@@ -96,7 +96,9 @@ class Gate:
         return None
 
     def _refuse(self, call_id: str, prepared: Prepared, reason: str, *, headless: bool) -> ToolOutcome:
-        self.denials.append(Denial(call_id, prepared.tool, prepared.summary, reason, headless))
+        self.denials.append(
+            Denial(call_id, prepared.tool, self.masker.mask(prepared.summary), reason, headless)
+        )
         return ToolOutcome((Text(f"error (denied): {reason}"),), True, "denied", {"headless": headless})
 
 

@@ -66,7 +66,7 @@ class ToolCallReady:
     @property
     def summary(self) -> str:
         """One line that says what it does."""
-        return self.prepared.summary if self.prepared is not None else self._call.name
+        return self._box.masker.mask(self.prepared.summary) if self.prepared is not None else ""
 
     async def run(self, emit: Emit) -> ToolOutcome:
         """Do it; see `loop.ports.ReadyCall.run`."""

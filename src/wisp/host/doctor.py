@@ -31,7 +31,7 @@ def examine(configured: Configured) -> list[Finding]:
         *_settings(configured),
         *_providers(configured, env),
         *_programs(env),
-        Finding("sandbox", "missing", "none yet: commands run with your rights; every effect is asked"),
+        *_sandbox(configured, env),
         Finding("terminal", "info", f"TERM={env.get('TERM', '')!r} NO_COLOR={'NO_COLOR' in env}"),
         _sessions(configured),
         Finding("trust", "info", f"{configured.cwd}: {'trusted' if configured.trusted else 'not trusted'}"),
@@ -58,10 +58,33 @@ def _providers(configured: Configured, env: Mapping[str, str]) -> list[Finding]:
 
 def _programs(env: Mapping[str, str]) -> list[Finding]:
     found = []
-    for name, why in (("rg", "searching"), ("git", "history"), ("bwrap", "a later sandbox")):
+    for name, why in (("rg", "searching"), ("git", "history"), ("bwrap", "the sandbox")):
         path = shutil.which(name, path=env.get("PATH", ""))
         found.append(Finding(name, "ok" if path else "missing", path or f"not in PATH; used for {why}"))
     return found
+
+
+def _sandbox(configured: Configured, env: Mapping[str, str]) -> list[Finding]:
+    """What boxes commands here, proven by trying to get out of it."""
+    from wisp.host.sandbox import box_settings
+    from wisp.messages.ids import SystemClock
+    from wisp.workspace.errors import Refused
+    from wisp.workspace.sandbox.selftest import attempts
+
+    settings, clock = box_settings(configured), SystemClock()
+    if not settings.wanted:
+        return [Finding("sandbox", "info", "turned off in the settings; commands run with your rights")]
+    try:
+        tried = attempts(
+            settings, configured.paths.state, env, clock.monotonic, lambda: int(clock.now() * 1e9)
+        )
+    except Refused as exc:
+        return [Finding("sandbox", "missing", f"{exc}; every command is asked")]
+    escaped = [one for one in tried if not one.held]
+    found = [Finding("sandbox escape", "problem", f"{one.what}: not prevented") for one in escaped]
+    words = f"bubblewrap; {len(tried) - len(escaped)} of {len(tried)} ways out tried and closed: "
+    names = ", ".join(one.what for one in tried if one.held)
+    return [Finding("sandbox", "problem" if escaped else "ok", words + names), *found]
 
 
 def _sessions(configured: Configured) -> Finding:

@@ -43,6 +43,7 @@ CLASSES: dict[str, Kind] = {
     "append_system_prompt": "text",
     "encoding": "text",
     "shell": "executing",
+    "environment": "executing",
     "permissions": "executing",
     "providers": "executing",
 }

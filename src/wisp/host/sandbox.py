@@ -24,16 +24,25 @@ def make_box(workspace: Workspace, configured: Configured, env: Mapping[str, str
     Raises:
         OpenFailed: the network setting cannot be understood.
     """
+    path = env.get("PATH", "/usr/local/bin:/usr/bin:/bin")
+    wall = lambda: int(clock.now() * 1_000_000_000)  # noqa: E731
+    return Box(workspace, box_settings(configured), path, clock.monotonic, wall)
+
+
+def box_settings(configured: Configured) -> BoxSettings:
+    """What the settings say about the box.
+
+    Raises:
+        OpenFailed: the network setting cannot be understood.
+    """
     settings, paths = configured.settings, configured.paths
-    chosen = BoxSettings(
+    return BoxSettings(
         wanted=settings.sandbox != "off",
         network=_network(settings.network),
         home=paths.home,
         hide=(paths.config, paths.state, configured.session_base),
         show=(paths.output,),
     )
-    path = env.get("PATH", "/usr/local/bin:/usr/bin:/bin")
-    return Box(workspace, chosen, path, clock.monotonic, lambda: int(clock.now() * 1_000_000_000))
 
 
 def box_state(box: Box) -> str:
@@ -73,4 +82,12 @@ def _network(text: str) -> str:
     words = text.strip()
     if words in ("none", "on"):
         return words
-    raise OpenFailed(f"--network {text!r}: it is none or on", 2)
+    from wisp.workspace.sandbox.hosts import BadHost, parse_rules
+
+    try:
+        parse_rules(words)
+    except BadHost as exc:
+        raise OpenFailed(
+            f"network: {exc}; it is none, on, or hosts as example.org,*.example.net:8443", 2
+        ) from None
+    return words

@@ -113,6 +113,8 @@ class Settings(msgspec.Struct, frozen=True):
     encoding: str = ""
     """How to read files that are not UTF-8; empty refuses them."""
     shell: str = "/bin/bash"
+    environment: tuple[str, ...] = ()
+    """Names of environment variables that commands get besides those on Wisp's list."""
     permissions: Permissions = Permissions()
     providers: dict[str, ProviderSettings] = {}
 

@@ -140,7 +140,6 @@ class ToolExecutionStarted(Event, frozen=True, tag="tool.execution.started"):
     turn: int
     call_id: str
     name: str
-    summary: str = ""
 
 
 class ToolExecutionProgress(Event, frozen=True, tag="tool.execution.progress"):
@@ -163,6 +162,8 @@ class ToolExecutionEnded(Event, frozen=True, tag="tool.execution.ended"):
     effectful: bool = False
     """Whether it ran and may have changed something."""
     details: dict[str, Any] = {}
+    summary: str = ""
+    """One line that says what was done or would have been; empty where the call was not understood."""
 
 
 class ToolResultAdded(Event, frozen=True, tag="tool.result"):

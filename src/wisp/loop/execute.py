@@ -184,6 +184,7 @@ class Batch:
             int((self._clock.monotonic() - slot.began) * 1000),
             slot.ran and slot.effectful,
             outcome.details,
+            slot.ready.summary if slot.ready else "",
         )
         return [ended, ToolResultAdded(self._turn, result)]
 

@@ -111,6 +111,7 @@ class Box:
                     chosen.hide,
                     chosen.show,
                     chosen.network == "on",
+                    "" if chosen.network in ("none", "on") else chosen.network,
                 )
                 self._boxes = Boxes(grant, self._now, self._wall)
             return self._boxes

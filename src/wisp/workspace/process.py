@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from wisp.workspace.errors import Refused, refusal
 from wisp.workspace.handles import as_folder
+from wisp.workspace.namespace import Boxed
 from wisp.workspace.stop import StopToken
 from wisp.workspace.sweep import MARK, sweep
 
@@ -60,25 +61,6 @@ class Ending(NamedTuple):
     """Exit code, negative for a signal; None when it was ended by us."""
     left: tuple[str, ...] = ()
     """Names of processes that outlived it and were stopped."""
-
-
-class Boxed(NamedTuple):
-    """A launcher that puts the program into a process namespace and writes `"child-pid": N` first."""
-
-    read: int
-    write: int
-    """Given to the launcher and closed here."""
-
-    def first_process(self, launcher: int) -> int:
-        """Whose end is the end of everything in the namespace; 0 when it is not there (any more)."""
-        os.set_blocking(self.read, False)
-        try:
-            pid = int(os.read(self.read, 4096).partition(b'"child-pid":')[2].split()[0].strip(b",}"))
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                parent = int(file.read().rpartition(b")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            return 0
-        return pid if parent == launcher else 0
 
 
 class _Waker:
@@ -244,6 +226,8 @@ class _Run:
         poll = select.poll()
         for fd in (*self._sinks, waker.read, *([status] if status >= 0 else [])):
             poll.register(fd, select.POLLIN)
+        if self._boxed:
+            poll.register(self._boxed.read, select.POLLIN)
         hard = float("inf")
         while True:
             if self._how == "exited" and self._code is None:
@@ -256,6 +240,9 @@ class _Run:
             for fd, _ in poll.poll(self._patience(hard)):
                 if fd == waker.read:
                     poll.unregister(fd)
+                elif self._boxed and fd == self._boxed.read:
+                    poll.unregister(fd)
+                    self._boxed.learn()
                 elif fd == status and not self._guarded:
                     return
                 elif fd == status:
@@ -297,7 +284,7 @@ class _Run:
     def _end(self, how: How) -> float:
         """Begin to end it; returns when to lose patience."""
         self._how = how
-        if self._boxed and self._end_box():
+        if self._boxed and self._boxed.end():
             return self._now() + _HARD
         if self._guarded:
             try:
@@ -308,20 +295,13 @@ class _Run:
         signal_group(self._process.pid, signal.SIGTERM if how != "enough" else signal.SIGKILL)
         return self._now() + GRACE
 
-    def _end_box(self) -> bool:
-        """End the namespace; the launcher then ends by itself, when all of it is gone."""
-        first = self._boxed.first_process(self._process.pid) if self._boxed else 0
-        if first > 1:
-            os.kill(first, signal.SIGKILL)
-        return first > 1
-
     def _clean(self, status: int) -> None:
         """Whatever happened: nothing runs, nothing stays open."""
         import subprocess
 
         if self._process.poll() is None:
-            if self._boxed and self._how == "exited":
-                self._end_box()
+            if self._boxed:
+                self._boxed.end()
             if self._guarded:
                 os.close(self._control)
                 self._control = -1
@@ -332,7 +312,9 @@ class _Run:
             if self._process.poll() is None:
                 signal_group(self._process.pid, signal.SIGKILL)
                 self._process.wait()
-        if not self._guarded:
+        if self._boxed:
+            _wait_for_all(self._boxed, self._how)
+        elif not self._guarded:
             signal_group(self._process.pid, signal.SIGKILL)
         elif not self._status.endswith(b"done\n"):
             sweep(self._id)
@@ -371,6 +353,14 @@ def _guard(argv: list[str], keep: tuple[int, ...]) -> list[str]:
     confine = keep[3] if len(keep) > 3 else -1
     numbers = (*keep[:3], round(GRACE * 1000), round(LINGER * 1000), confine)
     return [sys.executable, "-I", "-S", "-c", code, os.path.dirname(__file__), *map(str, numbers), *argv]
+
+
+def _wait_for_all(boxed: Boxed, how: How) -> None:
+    """The launcher ends when its program did; what that left is ended by the system a moment later."""
+    if not (how == "exited" and boxed.empty()) and not boxed.wait(1.0):
+        boxed.end()
+        boxed.wait(_HARD)
+    boxed.close()
 
 
 def signal_group(pid: int | None, number: int) -> bool:

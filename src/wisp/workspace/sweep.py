@@ -7,18 +7,27 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 MARK = "WISP_CALL_ID"
 """Environment variable by which a call's processes can be found again."""
 
+_LOOKS, _PAUSE = 200, 0.005
+
 
 def sweep(mark: str) -> int:
-    """End every process of this user that carries `mark` in its environment; how many were found."""
+    """End every process of this user that carries `mark` in its environment; how many were found.
+
+    Takes up to a second where the machine is too busy to end them at once.  Two looks must find nothing: a
+    process that is just replacing its program shows no environment for a moment.
+    """
     wanted = f"{MARK}={mark}".encode()
     found: set[int] = set()
-    for _ in range(20):
+    clean = 0
+    for _ in range(_LOOKS):
         alive = [pid for pid in _pids() if _carries(pid, wanted)]
-        if not alive:
+        clean = 0 if alive else clean + 1
+        if clean == 2:
             break
         for pid in alive:
             found.add(pid)
@@ -26,6 +35,7 @@ def sweep(mark: str) -> int:
                 os.kill(pid, signal.SIGKILL)
             except OSError:
                 continue  # ended meanwhile
+        time.sleep(_PAUSE)
     return len(found)
 
 

@@ -327,3 +327,27 @@ def test_a_box_that_cannot_be_built_runs_nothing(tmp_path: Path, need: Callable[
         assert os.listdir(folder) == []
     finally:
         made.close()
+
+
+def test_processes_are_counted_for_root_too(boxed: Boxed) -> None:
+    """A bomb stops at the cap; the agent goes on."""
+    boxed("true")
+    boxes = boxed.box._boxes
+    assert boxes is not None
+    boxes.close()
+    boxes._cap, boxes.most = None, 40
+    ending, said = boxed(
+        "for i in $(seq 80); do sleep 5 & done 2>&1 | grep -c . ; jobs -p | wc -l", timeout=20
+    )
+    if os.geteuid() != 0:
+        assert boxed("ulimit -u")[1] == "4096\n"
+    elif boxes._cap is None or not boxes._cap.works:
+        pytest.skip("no control group for processes can be made here")
+    else:
+        assert ending.how in ("exited", "timeout")
+        assert "Resource temporarily unavailable" in said or int(said.split()[0]) > 0
+    assert boxed("echo alive")[1] == "alive\n"
+
+
+def test_no_core_is_dumped(boxed: Boxed) -> None:
+    assert boxed("ulimit -c")[1] == "0\n"

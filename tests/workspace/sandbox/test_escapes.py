@@ -34,7 +34,6 @@ LANDLOCK_LEAVES = {
     "limit_a_process",
     "shared_memory",
     "host_interfaces",
-    "new_network_namespace",
     # names inside the workspace that run things later
     "write_git_config",
     "replace_git_config",

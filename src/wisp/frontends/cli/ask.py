@@ -16,7 +16,8 @@ from wisp.host.client import CommandRefused, HostClient
 from wisp.host.commands import Approve
 from wisp.host.events import Event, ToolApprovalRequested, ToolApprovalResolved
 
-MOST_LINES = 200
+SHORT = 20
+"""Lines from which on the length is said first: the beginning may have scrolled away."""
 
 
 class LineReader:
@@ -97,10 +98,7 @@ class Asker:
 def question(request: ToolApprovalRequested) -> str:
     """The whole operation as text for a terminal."""
     lines = shown(request.preview).split("\n")
-    if len(lines) > MOST_LINES:
-        half = MOST_LINES // 2
-        left_out = len(lines) - 2 * half
-        lines = [*lines[:half], f"... {left_out} lines not shown ...", *lines[-half:]]
+    length = f", {len(lines)} lines" if len(lines) > SHORT else ""
     body = "\n".join("  " + line for line in lines)
     rule = f"\n(session: would allow {request.session_rule})" if request.session_rule else ""
-    return f"\n{request.name} wants to run, because you are asked when {request.reason}:\n{body}{rule}"
+    return f"\nAllow this {request.name}? ({request.reason}{length})\n{body}{rule}"

@@ -75,7 +75,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("deny", "permissions", "wins over every allow; repeatable", "RULE", setting=False, repeat=True),
     Option("yes", "permissions", "--permission-mode auto, where a sandbox works", setting=False),
     Option("sandbox", "permissions", "default: auto", "WHEN", choices=("auto", "required", "off")),
-    Option("network", "permissions", "of the sandbox: none (default) or on", "WHAT"),
+    Option(
+        "network", "permissions", "of the sandbox: none (default), on, or hosts separated by commas", "WHAT"
+    ),
     Option("tools", "permissions", "offer only these, separated by commas", "LIST", setting=False),
     Option("no-tools", "permissions", "offer none", setting=False),
     Option("max-turns", "limits of the run", "requests to the model", "N", read=positive),

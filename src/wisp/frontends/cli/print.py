@@ -180,7 +180,7 @@ class TextOutput:
 
 def _ended(event: ToolExecutionEnded) -> str:
     mark = "x" if event.is_error else "-"
-    said = str(event.details.get("summary") or event.name)
+    said = event.summary or event.name
     tail = f": {one_line(event.output)}" if event.is_error else ""
     return f"{mark} {one_line(said)}{tail}"
 

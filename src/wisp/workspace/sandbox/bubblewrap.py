@@ -35,6 +35,10 @@ class Spec(NamedTuple):
     network: bool
     """Share the network of the system."""
     as_root: bool
+    empty: str = ""
+    """An empty folder outside, to cover others with; without one each costs a file system of its own."""
+    proxied: bool = False
+    """Some hosts can be reached through a proxy."""
 
 
 def arguments(spec: Spec) -> list[str]:
@@ -49,8 +53,10 @@ def arguments(spec: Spec) -> list[str]:
         args.append("--unshare-user")
     args += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     closed: list[str] = []
-    for mount in ordered(spec.mounts):
-        args += _words(mount, closed)
+    mounts = ordered(spec.mounts)
+    around = {place for mount in mounts for place in _above(mount.path)}
+    for mount in mounts:
+        args += _words(mount, closed, "" if mount.path in around else spec.empty)
     for path in closed:
         args += ["--remount-ro", path]
     args += ["--chdir", spec.cwd, "--clearenv"]
@@ -76,7 +82,15 @@ def packed(args: Sequence[str]) -> bytes:
     return b"".join(os.fsencode(word) + b"\0" for word in args)
 
 
-def _words(mount: Mount, closed: list[str]) -> list[str]:
+def _above(path: str) -> list[str]:
+    found = []
+    while path != "/":
+        path = os.path.dirname(path)
+        found.append(path)
+    return found
+
+
+def _words(mount: Mount, closed: list[str], empty: str) -> list[str]:
     path = mount.path
     if mount.kind == "write":
         return ["--bind", path, path]
@@ -87,6 +101,8 @@ def _words(mount: Mount, closed: list[str]) -> list[str]:
     if mount.kind == "data":
         return ["--ro-bind-data", mount.source, path]
     if mount.kind == "empty" or _is_folder(path):
+        if empty:
+            return ["--ro-bind", empty, path]
         closed.append(path)
         return ["--perms", "0755", "--tmpfs", path]
     return ["--ro-bind", "/dev/null", path]

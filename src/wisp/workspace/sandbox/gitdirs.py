@@ -25,7 +25,7 @@ _FROZEN = (
     "remotes",
     "branches",
 )
-_MADE = ("hooks", "info", "modules", "remotes", "branches")
+_MADE = ("hooks", "info", "modules")
 """Where missing, an empty folder in their place changes nothing for git."""
 _POINTER = 4096
 _NAMES_A_FILE = re.compile(

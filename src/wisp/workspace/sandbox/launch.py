@@ -8,26 +8,39 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from collections.abc import Callable, Sequence
 
 from wisp.workspace.errors import Refused
-from wisp.workspace.process import Boxed, Ending, run
+from wisp.workspace.namespace import Boxed
+from wisp.workspace.process import Ending, run
 from wisp.workspace.sandbox.bubblewrap import Spec, arguments, packed
+from wisp.workspace.sandbox.plan import FORWARD, PROXY_PORT, PROXY_SOCKET
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.stop import StopToken
 
 _BASH = "/bin/bash"
 _INSIDE = r"""
-s=$1; n=$2; shift 2; printf 'begun\n' >&"$s"
+s=$1; n=$2; y=$3; w=$4; k=0; shift 4; printf 'begun\n' >&"$s"
 ulimit -c 0; [ "$n" = 0 ] || ulimit -u "$n" 2>/dev/null
 exec 9>&2 2>/dev/null
+if [ -n "$y" ]; then
+    exec 7< <(exec "$y" -I -S "$w" {port} {socket} 9>&- {gone})
+    k=$!
+    read -r -t 10 x <&7 || { echo 'the way to the allowed hosts could not be opened' >&9; exit 125; }
+    exec 7<&-
+fi
 p=(/proc/[0-9]*); b=${#p[@]}
 "$@" 2>&9 9>&- {gone}
 c=$?
-for ((i = 0; i < 12; i++)); do p=(/proc/[0-9]*); [ ${#p[@]} -le "$b" ] && exit $c; sleep 0.02; done
+for ((i = 0; i < 12; i++)); do
+    p=(/proc/[0-9]*)
+    [ ${#p[@]} -le "$b" ] && { printf 'empty\n' >&"$s"; exit $c; }
+    sleep 0.02
+done
 for q in "${p[@]}"; do
     q=${q#/proc/}
-    [ "$q" -gt $$ ] && read -r x <"/proc/$q/comm" && printf 'left %s\n' "$x" >&"$s"
+    [ "$q" != "$k" ] && [ "$q" -gt $$ ] && read -r x <"/proc/$q/comm" && printf 'left %s\n' "$x" >&"$s"
 done
 exit $c
 """
@@ -55,6 +68,10 @@ class _Channel:
         """Whether the command was started."""
         return self._said.startswith(b"begun\n") or self._look().startswith(b"begun\n")
 
+    def empty(self) -> bool:
+        """Whether nothing outlived the command."""
+        return self._look().endswith(b"empty\n")
+
     @property
     def left(self) -> tuple[str, ...]:
         """Names of processes that outlived the command."""
@@ -74,7 +91,7 @@ class _Channel:
 
 
 def launch(
-    bwrap: str,
+    launcher: Callable[[list[str]], list[str]],
     spec: Spec,
     program: bytes,
     argv: Sequence[str],
@@ -87,6 +104,9 @@ def launch(
     stdin: int = -1,
 ) -> Ending:
     """Run `argv` in the box `spec` under the system-call filter `program`.
+
+    Args:
+        launcher: makes the whole command of the launcher's options.
 
     Raises:
         NotStarted: the launcher gave up; its words are in the message.
@@ -107,7 +127,7 @@ def launch(
     options = [word for name, fd in given.items() for word in (name, str(fd))]
     try:
         ending = run(
-            [bwrap, *options, "--", *_inside(channel.write, spec.as_root), *argv],
+            launcher([*options, "--", *_inside(channel.write, spec), *argv]),
             cwd=folder,
             env={},
             timeout=timeout,
@@ -116,7 +136,7 @@ def launch(
             output=take,
             guarded=False,
             fds=(filter_, args, info_write, channel.write, *data),
-            boxed=Boxed(info_read, info_write),
+            boxed=Boxed(info_read, info_write, channel.empty),
             stdin=stdin,
         )
         if ending.how == "exited" and not channel.begun:
@@ -129,7 +149,9 @@ def launch(
             os.close(fd)
 
 
-def _inside(left: int, as_root: bool) -> list[str]:
+def _inside(left: int, spec: Spec) -> list[str]:
     script = _INSIDE.replace("{gone}", f"{left}>&-")
-    limit = "0" if as_root else str(PROCESSES)
-    return [_BASH, "--noprofile", "--norc", "-c", script, "box", str(left), limit]
+    script = script.replace("{port}", str(PROXY_PORT)).replace("{socket}", PROXY_SOCKET)
+    limit = "0" if spec.as_root else str(PROCESSES)
+    forward = (sys.executable, FORWARD) if spec.proxied else ("", "")
+    return [_BASH, "--noprofile", "--norc", "-c", script, "box", str(left), limit, *forward]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,20 @@ _OUTSIDE_ONLY = (
     "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR",
     "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DOCKER_HOST", "TMUX", "STY",
 )  # fmt: skip
+EMPTY = "none"
+"""Beside the private folder for temporary files: an empty one."""
+PROXY_PORT = 3128
+PROXY_SOCKET = "/tmp/.wisp-proxy"  # noqa: S108 - in the private folder
+FORWARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forward.py")
+_PROXY = f"http://127.0.0.1:{PROXY_PORT}"
+_PROXIED = {
+    **dict.fromkeys(
+        ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"), _PROXY
+    ),
+    "NO_PROXY": "localhost,127.0.0.1,::1",
+    "no_proxy": "localhost,127.0.0.1,::1",
+    "NODE_USE_ENV_PROXY": "1",
+}
 _CACHES = {
     "GOCACHE": "go-build",
     "UV_CACHE_DIR": "uv",
@@ -42,6 +57,8 @@ class Grant(NamedTuple):
     show: Sequence[str]
     """Places within those that stay readable."""
     network: bool
+    hosts: str = ""
+    """What the proxy lets through; empty for no proxy."""
 
 
 def plan(
@@ -63,7 +80,9 @@ def plan(
     covered = [mount.path for mount in mounts if mount.kind in ("hide", "empty", "private")]
     mounts += [Mount(path, "hide") for path in hidden.sockets(covered, roots)]
     mounts += _protected(grant, found, roots, standins)
-    return Spec(mounts, roots[0], environment(env), grant.network, os.geteuid() == 0)
+    given = environment(env) | (_PROXIED if grant.hosts else {})
+    empty = os.path.join(os.path.dirname(temporary), EMPTY)
+    return Spec(mounts, roots[0], given, grant.network, os.geteuid() == 0, empty, bool(grant.hosts))
 
 
 def _system(grant: Grant, roots: Sequence[str], env: Mapping[str, str], temporary: str) -> list[Mount]:
@@ -74,6 +93,9 @@ def _system(grant: Grant, roots: Sequence[str], env: Mapping[str, str], temporar
             mounts.append(Mount(place, "private", temporary))
     if any(grant.home.startswith(top + "/") for top in TEMPORARY):
         mounts.append(Mount(grant.home, "read"))
+    if grant.hosts:
+        needed = (os.path.dirname(FORWARD), sys.prefix, sys.base_prefix)
+        mounts += [Mount(p, "read") for p in needed if any(p.startswith(t + "/") for t in TEMPORARY)]
     for folder in env.get("PATH", "").split(os.pathsep):
         real = os.path.realpath(folder)
         if any(real.startswith(top + "/") for top in TEMPORARY) and os.path.isdir(real):

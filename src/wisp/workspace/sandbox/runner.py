@@ -12,16 +12,21 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from wisp.workspace.errors import Refused
 from wisp.workspace.process import Ending, run
 from wisp.workspace.sandbox import hidden, landlock, seccomp
-from wisp.workspace.sandbox.launch import NotStarted, launch
-from wisp.workspace.sandbox.plan import Grant, environment, plan
+from wisp.workspace.sandbox.caps import Cap
+from wisp.workspace.sandbox.launch import PROCESSES, NotStarted, launch
+from wisp.workspace.sandbox.plan import EMPTY, PROXY_SOCKET, Grant, environment, plan
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.sandbox.standins import Standins, is_standin
 from wisp.workspace.sandbox.watch import Watch
 from wisp.workspace.stop import StopToken
+
+if TYPE_CHECKING:
+    from wisp.workspace.sandbox.proxy import Proxy
 
 TRIES = 3
 """How often a box is planned anew when what was to be covered vanished meanwhile."""
@@ -33,8 +38,12 @@ class Boxes:
     def __init__(self, grant: Grant, now: Callable[[], float], wall: Callable[[], int]) -> None:
         self._grant, self._now, self._wall = grant, now, wall
         self._watches = [(root.path, Watch(root.path)) for root in grant.roots]
-        self._temporary = ""
+        self._top = self._temporary = ""
         self._lock = threading.Lock()
+        self._proxy: Proxy | None = None
+        self._cap: Cap | None = None
+        self.most = PROCESSES
+        """Most processes, all boxes together."""
         self._filter = seccomp.build(os.uname().machine)
 
     def run(
@@ -77,7 +86,7 @@ class Boxes:
             spec = plan(self._grant, found, env, standins, self._own_folder())
             try:
                 return launch(
-                    self._grant.bwrap,
+                    self._launcher,
                     spec,
                     self._filter,
                     argv,
@@ -92,6 +101,14 @@ class Boxes:
                 for mount in spec.mounts:
                     if mount.kind == "data":
                         os.close(int(mount.source))
+
+    def _launcher(self, options: list[str]) -> list[str]:
+        argv = [self._grant.bwrap, *options]
+        if os.geteuid() != 0:
+            return argv
+        if self._cap is None:
+            self._cap = Cap(self.most)
+        return self._cap.entering(argv)
 
     def run_confined(
         self,
@@ -134,17 +151,33 @@ class Boxes:
         return ending, tuple(sorted(set(self._look()) - set(before)))
 
     def close(self) -> None:
-        """Remove the private folder."""
+        """Remove the private folder and close the way out."""
+        if self._cap is not None:
+            self._cap.close()
+        if self._proxy is not None:
+            self._proxy.close()
+            self._proxy = None
         if self._temporary:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            shutil.rmtree(self._top, ignore_errors=True)
             self._temporary = ""
 
     def _own_folder(self) -> str:
         with self._lock:
             if not self._temporary or not os.path.isdir(self._temporary):
-                self._temporary = os.path.realpath(tempfile.mkdtemp(prefix="wisp-box-"))
-                os.mkdir(os.path.join(self._temporary, ".cache"))
+                self._top = os.path.realpath(tempfile.mkdtemp(prefix="wisp-box-"))
+                os.mkdir(os.path.join(self._top, EMPTY), 0o555)
+                self._temporary = os.path.join(self._top, "tmp")
+                os.makedirs(os.path.join(self._temporary, ".cache"), 0o700)
+                if self._grant.hosts:
+                    self._proxy = self._open_way()
             return self._temporary
+
+    def _open_way(self) -> Proxy:
+        from wisp.workspace.sandbox.hosts import parse_rules
+        from wisp.workspace.sandbox.proxy import Proxy
+
+        path = os.path.join(self._temporary, os.path.basename(PROXY_SOCKET))
+        return Proxy(parse_rules(self._grant.hosts), path)
 
     def _look(self) -> list[str]:
         """Protected names as they are, ours that stand in aside."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 
 STAMP = 86_400_000_000_321
 """Modification time, in nanoseconds since 1970, that marks what was made here."""
@@ -36,15 +37,19 @@ class Standins:
 
     def close(self) -> None:
         """Take everything away that nobody else holds."""
+        done = []
         while self._held:
             path, fd, content = self._held.pop()
+            done.append(fd)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 _remove(path, fd, content)
             except OSError:
                 pass  # another command holds it, or it is no longer empty: then it is not ours to remove
             finally:
-                os.close(fd)
+                fcntl.flock(fd, fcntl.LOCK_UN)
+        if done:
+            threading.Thread(target=_close, args=(done,), daemon=True).start()
 
     def _hold(self, path: str, content: bytes | None) -> bool:
         for _ in range(8):
@@ -74,6 +79,12 @@ class Standins:
 def is_standin(found: os.stat_result) -> bool:
     """Whether this was made here."""
     return found.st_mtime_ns == STAMP
+
+
+def _close(fds: list[int]) -> None:
+    """Giving up the last hold of a removed folder frees it on disk: up to a millisecond each."""
+    for fd in fds:
+        os.close(fd)
 
 
 def _make(path: str, content: bytes | None) -> None:
