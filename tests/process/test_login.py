@@ -168,6 +168,24 @@ def test_a_device_login_and_a_run_with_its_token_and_a_renewal(program: Program)
     assert "canary" not in everything(program)
 
 
+@pytest.mark.parametrize("well", [True, False])
+def test_a_logout_forgets_the_login_and_tells_the_service(program: Program, well: bool) -> None:
+    with AuthorizationServer() as authority:
+        told = authority.settings(revocation_url=authority.url + "/revoke")
+        settings = "\n".join(f"{k} = {v!r}" for k, v in told.items())
+        (program.home / "config" / "settings.toml").write_text(
+            f'[providers.x]\nbase_url = "https://models.test/v1"\n[providers.x.oauth]\n{settings}\n'
+        )
+        assert program.run("login", "x", "--device").returncode == 0
+        authority.fail = None if well else (503, b"")
+        done = program.run("logout", "x")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("no longer accepts it" if well else "was not told") in done.stdout
+    assert (authority.access == set()) is well
+    assert b"canary" not in (program.home / "state" / "credentials.json").read_bytes()
+    assert "canary" not in done.stdout
+
+
 def test_the_token_of_a_fallback_model_is_renewed_too(program: Program) -> None:
     overloaded = [{"fault": {"status": 529, "times": 99}}]
     with (

@@ -90,11 +90,18 @@ class HostLibrary:
         return log_in(self._configured(), self._env, self._clock, provider, show, device=device)
 
     def logout(self, provider: str) -> str:
-        """Forget what is stored."""
+        """Forget what is stored; where it was a login and the service can be told, tell it."""
         from wisp.host.keys import Keys
 
-        name = Keys(self._configured(), self._env).forget(provider)
-        return f"what was stored for {name} is gone; the service itself was not told"
+        keys = Keys(self._configured(), self._env)
+        name, stored = keys.forget(provider)
+        told = "the service itself was not told"
+        service = keys.services.get(name)
+        if stored.kind == "oauth" and service is not None and service.oauth is not None:
+            from wisp.host.login import revoke
+
+            told = revoke(service, stored, self._env, self._clock)
+        return f"what was stored for {name} is gone; {told}"
 
     def auth_status(self) -> list[dict[str, Any]]:
         """Which provider's credential comes from where; never a credential."""
