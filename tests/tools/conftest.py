@@ -25,7 +25,12 @@ class Bench:
         self.workspace = Workspace(str(folder))
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
         tools = default_tools(
-            self.workspace, environment=environment, clock=SystemClock(), spool_folder=str(spool), **options
+            self.workspace,
+            environment=environment,
+            clock=SystemClock(),
+            spool_folder=str(spool),
+            journal=str(spool.parent / "journal"),
+            **options,
         )
         self.tools: dict[str, Tool] = {tool.spec.name: tool for tool in tools}
         self.progress: list[str] = []

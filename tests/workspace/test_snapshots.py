@@ -42,7 +42,7 @@ class Folder:
         self.top = top
         self.fd = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
         self.store = ObjectStore(str(store), cap)
-        self.snapshots = Snapshots(self.fd, str(top.resolve()), self.store)
+        self.snapshots = Snapshots(self.fd, str(top.resolve()), self.store, str(store.parent / "journals"))
 
     def undo(self, before: str, after: str) -> list[str]:
         pair = (self.snapshots.load(before), self.snapshots.load(after))

@@ -1,6 +1,6 @@
 """The instruction stack of a request, assembled in one fixed order.
 
-    built-in prompt (or the file that replaces it), environment, project notes, appended text
+    built-in prompt (or the file that replaces it), environment, project notes, plan mode, appended text
 
 The order is from the most to the least stable, so that a provider's cache keeps the front.
 """
@@ -20,7 +20,16 @@ PROJECT_LIMIT = 32_000
 @cache
 def base_prompt() -> str:
     """The built-in prompt."""
-    path = os.path.join(os.path.dirname(__file__), "prompts", "base.md")
+    return _prompt("base.md")
+
+
+def plan_prompt() -> str:
+    """What is said in plan mode, and what a good plan holds."""
+    return _prompt("plan.md")
+
+
+def _prompt(name: str) -> str:
+    path = os.path.join(os.path.dirname(__file__), "prompts", name)
     with open(path, encoding="utf-8") as file:
         return file.read()
 
@@ -38,6 +47,7 @@ def assemble(
     environment: str,
     replacement: tuple[str, str] | None = None,
     project: Sequence[tuple[str, str]] = (),
+    planning: bool = False,
     appended: str = "",
 ) -> tuple[Block, ...]:
     """The blocks of every request.
@@ -46,6 +56,7 @@ def assemble(
         environment: see `environment`.
         replacement: `(path, text)` of a file that replaces the built-in prompt.
         project: `(path, text)` of each project file, broadest first; only of trusted folders.
+        planning: whether a plan is wanted and nothing else.
         appended: the user's own last word.
     """
     first = (
@@ -57,6 +68,8 @@ def assemble(
     for path, text in project:
         noted = f"Notes by the project's authors, from {path}:\n\n{text.strip()}"
         blocks.append(block("project", noted, path, PROJECT_LIMIT))
+    if planning:
+        blocks.append(block("plan", plan_prompt(), "built-in"))
     if appended:
         blocks.append(block("appended", appended, "--append-system-prompt"))
     return tuple(blocks)

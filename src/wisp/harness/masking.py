@@ -46,7 +46,7 @@ class Masker:
         """All values in all their forms; made at the first tool result, not before the first request."""
         if self._compiled is None and self._secrets:
             for holder, value in self._secrets.items():
-                for form in _forms(value):
+                for form in disguises(value):
                     self._names.setdefault(form, holder)
             longest_first = sorted(self._names, key=len, reverse=True)
             self._compiled = re.compile("|".join(map(re.escape, longest_first)))
@@ -95,7 +95,7 @@ class Masker:
         return UserMessage(content, message.id)
 
 
-def _forms(value: str) -> list[str]:
+def disguises(value: str) -> list[str]:
     """`value`, and how it looks in base64 (at each of three alignments), in a URL, inside a JSON string."""
     import base64
     import json

@@ -23,6 +23,7 @@ from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
+from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
 from wisp.host.paths import environment as process_environment
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
@@ -89,6 +90,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
 
         keep_private(secret)
     backgrounds = Backgrounds()
+    mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
     tools = _offered(
         [*_tools(workspace, child_env, configured, clock, box, backgrounds), *own.tools], settings
@@ -133,8 +135,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         clock=clock,
         files=files,
         sandbox=box_state(box),
-        notes=(*map(str, configured.resolved.problems), *service.notes),
+        notes=(*map(str, configured.resolved.problems), *service.notes, *mended),
         prices={(other.endpoint.name, other.model.id): other.model.price for other in service.choices[1:]},
+        save_plan=_plan_saver(configured, clock),
         on_close=close,
     )
     if request.record or request.replay:
@@ -160,6 +163,7 @@ def assemble_host(
     sandbox: str = "none",
     notes: tuple[str, ...] = (),
     prices: Mapping[tuple[str, str], Price] | None = None,
+    save_plan: Callable[[str], str] | None = None,
     on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
     """Put the parts together; whatever they are, they are joined the same way.
@@ -220,11 +224,21 @@ def assemble_host(
         approvals=approvals,
         limits=limits,
         max_time=settings.max_time,
+        save_plan=save_plan,
         on_close=on_close,
     )
 
 
 # -- parts ------------------------------------------------------------------------------------------------
+
+
+def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str] | None:
+    """How a plan is kept; None when the model was not told that it is planning."""
+    if configured.settings.permission_mode != "plan":
+        return None
+    from wisp.host.plans import save_plan
+
+    return lambda plan: save_plan(configured.paths.plans, clock, plan)
 
 
 def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Sequence[Block]) -> None:
@@ -244,7 +258,7 @@ def _tools(
     box: Box,
     backgrounds: Backgrounds,
 ) -> Sequence[Tool]:
-    from wisp.tools.builtin import default_tools
+    from wisp.tools.builtin import code_installed, default_tools
     from wisp.workspace.text import DEFAULT_FALLBACKS
 
     chosen = configured.settings.encoding
@@ -257,6 +271,9 @@ def _tools(
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
         box=box,
         backgrounds=backgrounds,
+        code=code_installed(),
+        silence_limit=configured.settings.silence_limit,
+        journal=changes_folder(configured.cwd, configured.paths.state),
     )
 
 

@@ -61,6 +61,12 @@ class SessionOpened(Event, frozen=True, tag="session.opened"):
     messages: int
 
 
+class PlanSaved(Event, frozen=True, tag="plan.saved"):
+    """In plan mode: the answer of the run that is about to be completed was kept as a file."""
+
+    path: str
+
+
 def wire(envelope: Envelope, at: str) -> dict[str, Any]:
     """The envelope as one flat JSON-ready mapping; `at` is its time as text."""
     payload = msgspec.to_builtins(envelope.event)
@@ -81,6 +87,7 @@ __all__ = [
     "MessageDelta",
     "MessageStarted",
     "MessageWithdrawn",
+    "PlanSaved",
     "ProviderRetrying",
     "ProviderSwitched",
     "QueueMessageInjected",

@@ -64,6 +64,7 @@ def instruction_blocks(configured: Configured, workspace: Workspace, clock: Cloc
         environment=place,
         replacement=replacement,
         project=project,
+        planning=settings.permission_mode == "plan",
         appended=settings.append_system_prompt,
     )
 

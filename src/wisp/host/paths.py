@@ -48,6 +48,11 @@ class Paths(msgspec.Struct, frozen=True):
         return os.path.join(self.state, "catalog.json")
 
     @property
+    def plans(self) -> str:
+        """What was planned in plan mode."""
+        return os.path.join(self.state, "plans")
+
+    @property
     def output(self) -> str:
         """Whole outputs of commands."""
         return os.path.join(self.state, "output")

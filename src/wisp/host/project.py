@@ -36,6 +36,7 @@ CLASSES: dict[str, Kind] = {
     "max_cost": "narrowing",
     "max_tokens": "narrowing",
     "max_time": "narrowing",
+    "silence_limit": "narrowing",
     "max_retries": "user",
     "session_dir": "user",
     "add_dir": "executing",

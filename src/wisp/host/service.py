@@ -19,7 +19,7 @@ from wisp.harness.ports import ApprovalAnswer
 from wisp.harness.runner import AgentHarness
 from wisp.host.client import CommandRefused
 from wisp.host.commands import AnyCommand, Approve, Cancel, Compact, Configure, FollowUp, Prompt, Steer
-from wisp.host.events import Envelope, SessionOpened
+from wisp.host.events import Envelope, PlanSaved, SessionOpened
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
@@ -72,6 +72,7 @@ class SessionHost:
         approvals: PendingApprovals | None,
         limits: Limits,
         max_time: float | None = None,
+        save_plan: Callable[[str], str] | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._session = session
@@ -80,6 +81,7 @@ class SessionHost:
         self._approvals = approvals
         self._limits = limits
         self._max_time = max_time
+        self._save_plan = save_plan
         self._on_close = on_close
         self._subscribers: list[Channel[Envelope]] = []
         self._seq = 0
@@ -191,7 +193,20 @@ class SessionHost:
             self._run = None
             if timer is not None:
                 timer.cancel()
+        self._keep_plan(last)
         self._publish(last)
+
+    def _keep_plan(self, last: AgentCompleted) -> None:
+        """In plan mode: what the model ended with is the plan."""
+        planning = self._save_plan is not None and self._harness.toolbox.gate.policy.mode == "plan"
+        if not planning or last.stop_reason != "model_finished" or not (self.view.run.answer or "").strip():
+            return
+        assert self._save_plan is not None
+        try:
+            self._publish(PlanSaved(self._save_plan(self.view.run.answer or "")))
+        except OSError as exc:
+            text = f"the plan could not be kept ({exc.filename}: {exc.strerror}); it is in the answer alone"
+            self._publish(ErrorReported(text, "storage"))
 
     async def _tell(self, message: UserMessage) -> AgentCompleted:
         """Publish the run's events; the last is returned, so that it is told when all is settled."""

@@ -107,6 +107,8 @@ class Settings(msgspec.Struct, frozen=True):
     max_cost: Amount | None = None
     max_tokens: Count | None = None
     max_time: Amount | None = None
+    silence_limit: Amount | None = None
+    """Seconds without output after which a command is ended."""
     max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] = 3
     session_dir: str = ""
     add_dir: tuple[str, ...] = ()

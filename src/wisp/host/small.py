@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,6 +19,9 @@ from wisp.host.undo import FileUndo
 from wisp.messages.ids import SystemClock
 from wisp.messages.tool import Effect
 from wisp.policy.decide import Policy, decide
+
+if TYPE_CHECKING:
+    from wisp.host.scrubbing import ScrubReport
 
 
 class HostLibrary:
@@ -39,6 +42,12 @@ class HostLibrary:
     def session(self, prefix: str) -> SessionContent:
         """One session by the beginning of its id."""
         return show_session(self._configured().session_base, prefix)
+
+    def scrub(self, prefix: str, *, do_it: bool) -> ScrubReport:
+        """Credentials in one stored session: counted, and with `do_it` replaced."""
+        from wisp.host.scrubbing import scrub_session
+
+        return scrub_session(self._configured(), self._env, prefix, do_it=do_it)
 
     def models(self, words: str = "", *, all_: bool = False) -> list[dict[str, Any]]:
         """Models that settings name, that a running local server offers, and the catalogue's of vendors

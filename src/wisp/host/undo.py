@@ -9,6 +9,7 @@ import msgspec
 
 from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured
+from wisp.host.mending import changes_folder, recover
 from wisp.messages.ids import Clock, iso
 from wisp.messages.message import UserMessage
 from wisp.session.catalog import NoSuchSession, folder_name, latest, resolve
@@ -18,6 +19,8 @@ from wisp.session.lock import Locked
 from wisp.session.records import FilesMovedRecord, Known, LeafRecord, Record
 from wisp.session.storage import StorageFailed
 from wisp.session.undo import NothingToDo, plan_redo, plan_undo
+from wisp.workspace.changelog import RollbackFailed
+from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 from wisp.workspace.snapshots import Conflict, Snapshots, Tree
 from wisp.workspace.store import ObjectStore
@@ -36,7 +39,8 @@ class PathChange(msgspec.Struct, frozen=True):
 def snapshots_of(workspace: Workspace, state_folder: str) -> Snapshots:
     """Snapshots of the workspace's main folder, kept below wisp's own state."""
     place = os.path.join(state_folder, "snapshots", folder_name(workspace.cwd))
-    return Snapshots(workspace.roots[0].fd, workspace.cwd, ObjectStore(place))
+    journals = changes_folder(workspace.cwd, state_folder)
+    return Snapshots(workspace.roots[0].fd, workspace.cwd, ObjectStore(place), journals)
 
 
 class FileUndo:
@@ -65,6 +69,7 @@ class FileUndo:
             header = self._fold.state.header
             self._workspace = Workspace(header.cwd if header else configured.cwd)
             self._snapshots = snapshots_of(self._workspace, configured.paths.state)
+            self.notes = tuple(recover(changes_folder(self._workspace.cwd, configured.paths.state)))
             self._pair = self._trees()
         except NothingToDo as exc:
             self._journal.close()
@@ -122,6 +127,13 @@ class FileUndo:
             ) from None
         except KeyError:
             raise OpenFailed("a file's old content is no longer kept; nothing was touched", 1) from None
+        except Refused as exc:
+            raise OpenFailed(exc.message, 1) from None
+        except RollbackFailed as exc:
+            raise OpenFailed(f"it failed half way, and {exc}", 1) from None
+        except OSError as exc:
+            where = f"{exc.filename}: " if exc.filename else ""
+            raise OpenFailed(f"{where}{exc.strerror or exc}; every file is as it was", 1) from None
         return [PathChange(change.path, change.what) for change in changes]
 
     def close(self) -> None:

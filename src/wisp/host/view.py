@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from wisp.harness.events import ToolApprovalRequested, ToolApprovalResolved
-from wisp.host.events import Envelope, SessionOpened
+from wisp.host.events import Envelope, PlanSaved, SessionOpened
 from wisp.loop.events import (
     AgentCompleted,
     AgentStarted,
@@ -52,6 +52,8 @@ class RunView(msgspec.Struct):
     effects: int = 0
     """Effectful calls that succeeded."""
     headless_refusals: int = 0
+    plan_file: str | None = None
+    """Where the answer was kept, in plan mode."""
     started_at: float = 0.0
     ended_at: float = 0.0
     provider_seconds: float = 0.0
@@ -101,6 +103,8 @@ def reduce(view: View, envelope: Envelope) -> None:
         view.phase, view.pending = "approval", event
     elif isinstance(event, ToolApprovalResolved):
         view.phase, view.pending = "tool", None
+    elif isinstance(event, PlanSaved):
+        run.plan_file = event.path
     elif isinstance(event, AgentCompleted):
         run.stop_reason, run.error, run.failure_kind = event.stop_reason, event.error, event.failure_kind
         run.turns, run.ended_at = event.turns, envelope.at

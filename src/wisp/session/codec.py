@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from typing import Any
 
 import msgspec
 
@@ -49,8 +50,21 @@ def encode(record: Record) -> bytes:
     head = ascii_json(
         {"v": record.v, "seq": record.seq, "id": record.id, "parent": record.parent, "at": record.at}
     )
-    line = head[:-1] + b"," + ascii_json(record.body)[1:-1]
-    return b'%s,"sum":"%08x"}\n' % (line, zlib.crc32(line))
+    return _sealed(head[:-1] + b"," + ascii_json(record.body)[1:-1]) + b"\n"
+
+
+def seal(record: dict[str, Any]) -> bytes:
+    """A record as the mapping that its line holds, as a line without LF."""
+    return _sealed(ascii_json(record)[:-1])
+
+
+def unsealed(line: bytes) -> bytes:
+    """The JSON of an undamaged line without its checksum."""
+    return line[:-_TAIL] + b"}"
+
+
+def _sealed(line: bytes) -> bytes:
+    return b'%s,"sum":"%08x"}' % (line, zlib.crc32(line))
 
 
 def decode(line: bytes) -> Record:

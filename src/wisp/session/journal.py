@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from wisp.session.codec import MAX_LINE, BadLine, Salvaged, decode, encode, salvage
 from wisp.session.lock import SessionLock
@@ -147,6 +147,60 @@ class FileJournal:
             os.close(self._fd)
             self._fd = None
         self._lock.release()
+
+
+def rewrite(path: str, change: Callable[[bytes], bytes], *, keep: bool) -> None:
+    """Put every line of a session file, and what was once cut off its end, through `change`.
+
+    The file is replaced in one step, or not at all.  Lines come with their LF.
+
+    Args:
+        keep: only look, replace nothing.
+
+    Raises:
+        Locked: another process has it.
+        NotASession: as for `FileJournal`.
+        OSError: it cannot be read or replaced; it is as it was.
+    """
+    lock = SessionLock(path + ".lock")
+    try:
+        _rewrite_one(path, change, keep=keep)
+        folder, name = os.path.split(path)
+        for other in sorted(os.listdir(folder)):
+            if other.startswith(name + ".torn-"):
+                _rewrite_one(os.path.join(folder, other), change, keep=keep)
+    finally:
+        lock.release()
+
+
+def _rewrite_one(path: str, change: Callable[[bytes], bytes], *, keep: bool) -> None:
+    try:
+        source = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as exc:
+        raise NotASession(path) if exc.errno in _NO_FILE else exc from None
+    new = f"{path}.new-{os.getpid()}"
+    target = -1
+    with os.fdopen(source, "rb") as file:
+        _private_size(source, path)
+        try:
+            if not keep:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+                target = os.open(new, flags, 0o600)
+            for line in file:
+                changed = change(line)
+                if not keep:
+                    _write_all(target, changed)
+            if not keep:
+                os.fsync(target)
+                os.replace(new, path)
+                _sync_folder(os.path.dirname(path))
+        except BaseException:
+            if target >= 0 and os.path.lexists(new):
+                os.unlink(new)
+            raise
+        finally:
+            if target >= 0:
+                os.close(target)
 
 
 def read_only(path: str) -> Loaded:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 
 from wisp.messages.ids import Clock
@@ -22,6 +24,11 @@ from wisp.workspace.search import Searcher
 from wisp.workspace.text import DEFAULT_FALLBACKS
 
 
+def code_installed() -> bool:
+    """Whether the extra `code` is there; it is not imported for that."""
+    return any(os.path.isdir(os.path.join(folder, "ast_grep_py")) for folder in sys.path if folder)
+
+
 def default_tools(
     workspace: Workspace,
     *,
@@ -35,6 +42,9 @@ def default_tools(
     search_engine: str = "auto",
     box: Box | None = None,
     backgrounds: Backgrounds | None = None,
+    journal: str | None = None,
+    silence_limit: float | None = None,
+    code: bool = False,
 ) -> tuple[Tool, ...]:
     """`read write edit bash process grep find ls` over one workspace.
 
@@ -47,15 +57,23 @@ def default_tools(
         search_engine: `auto`, `python`, or the path of an `rg`.
         box: where commands run; None runs them plainly.
         backgrounds: what keeps running; whoever gives it closes it.
+        code: also `code_search` and `code_map`, which need the extra `code`.
+        silence_limit: seconds without output after which a command is ended.
+        journal: private folder where edits of several files are noted while they are made.
     """
     ledger = ledger or ReadLedger()
     backgrounds = backgrounds or Backgrounds()
     path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
     searcher = Searcher(workspace, path, clock.monotonic, engine=search_engine)
+    more: tuple[Tool, ...] = ()
+    if code:
+        from wisp.tools.code import CodeMapTool, CodeSearchTool
+
+        more = (CodeSearchTool(workspace, searcher), CodeMapTool(workspace, searcher))
     return (
         ReadTool(workspace, ledger, encodings),
         WriteTool(workspace, ledger),
-        EditTool(workspace, ledger, encodings),
+        EditTool(workspace, ledger, encodings, journal),
         ShellTool(
             workspace,
             environment,
@@ -65,9 +83,11 @@ def default_tools(
             code_page=code_page,
             box=box,
             backgrounds=backgrounds,
+            silence_limit=silence_limit,
         ),
         ProcessTool(backgrounds),
         GrepTool(workspace, searcher),
         FindTool(workspace, searcher),
         LsTool(workspace),
+        *more,
     )

@@ -1,4 +1,4 @@
-"""Exact replacement in one file: every edit is found in the original bytes, and nothing else changes."""
+"""Exact replacement: every edit is found in the original bytes, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class Change(msgspec.Struct, frozen=True):
     old_text: str
     new_text: str
     replace_all: bool = False
+    path: Annotated[str, msgspec.Meta(description="Where it is another file")] = ""
 
 
 class EditArguments(msgspec.Struct, frozen=True):
@@ -48,7 +49,7 @@ class Plan(NamedTuple):
 
 
 class EditTool:
-    """Replaces texts in one file, all or none."""
+    """Replaces texts in one file, or in several, all or none."""
 
     parallel_safe = False
     replay: Replay = "never"
@@ -58,18 +59,25 @@ class EditTool:
         workspace: Workspace,
         ledger: ReadLedger,
         fallbacks: tuple[str, ...] = text.DEFAULT_FALLBACKS,
+        journal: str | None = None,
     ) -> None:
         self._workspace, self._ledger, self._fallbacks = workspace, ledger, fallbacks
+        self._journal = journal
         self.spec = ToolSpec(
             "edit",
-            "Replace exact text in a file. All edits are found in the original and must not overlap; "
-            "all or nothing.",
+            "Replace exact text in one file or several. All edits are found in the original and must not "
+            "overlap; all or nothing.",
             schema_of(EditArguments),
         )
 
     def prepare(self, arguments: dict[str, Any]) -> Prepared:
         """Locate everything and show the diff; changes nothing."""
         args = decode(EditArguments, _flat(arguments), tool="edit")
+        if any(edit.path not in ("", args.path) for edit in args.edits):
+            from wisp.tools.edits import SeveralFiles
+
+            several = SeveralFiles(self._workspace, self._ledger, self._fallbacks, self._journal)
+            return several.prepare(args)
         target = to_write(self._workspace, args.path)
         name = relative(self._workspace, target.path)
         summary, preview, fingerprint = f"edit {name}", "", ""
@@ -120,7 +128,7 @@ class EditTool:
             digest = files.replace(self._workspace, target.place, plan.data, fingerprint)
             after = self._workspace.status(target.place)
             self._ledger.note(target.path, Seen(digest, files.signature(after)))
-        return _report(name, plan)
+        return report(name, plan)
 
 
 def plan_edits(data: bytes, edits: list[Change], name: str, fallbacks: tuple[str, ...]) -> Plan:
@@ -254,7 +262,8 @@ def _join(data: bytes, decoded: text.Decoded, spans: list[Span]) -> bytes:
     return b"".join(pieces)
 
 
-def _report(name: str, plan: Plan) -> ToolOutcome:
+def report(name: str, plan: Plan) -> ToolOutcome:
+    """What the model is told of one edited file."""
     tolerant = sorted(plan.how - {"exact", "newlines"})
     note = f" [located in spite of different {' and '.join(tolerant)}]" if tolerant else ""
     changed = (

@@ -1,4 +1,4 @@
-"""Showing one file: text by window, images as images."""
+"""Showing one file: text by window, images as images, notebooks as cells, PDF text by pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wisp.messages.content import Image, Text
 from wisp.messages.tool import Replay, ToolFailure, ToolOutcome, ToolSpec, plain
 from wisp.tools.base import Prepared, RunContext
 from wisp.tools.ledger import ReadLedger, Seen
-from wisp.tools.render import MAX_BYTES, MAX_LINES, clip, clip_bytes
+from wisp.tools.render import MAX_BYTES, MAX_LINES, clip, clip_bytes, plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import Target, failures, relative, to_read
 from wisp.workspace import files, text
@@ -25,6 +25,8 @@ SMALL = 16 << 20
 """Files up to this size are read whole: their lines are counted and their bytes remembered by digest."""
 MAX_IMAGE = 3_750_000
 """What still fits into a request once it is base64."""
+LARGEST_IMAGE = 50_000_000
+"""What is read at most of an image that can be made smaller."""
 _MAGIC = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 
 
@@ -42,6 +44,7 @@ class _Window(NamedTuple):
     """Lines of the whole file, where that is known."""
     form: text.Form
     crlf: bool
+    note: str = ""
 
 
 class ReadTool:
@@ -93,14 +96,19 @@ class ReadTool:
         kind = image_type(head)
         if kind:
             return _image(opened, kind, name)
-        if text.is_binary(head) or head.startswith(b"%PDF-"):
-            raise ToolFailure("binary", _binary_words(head, opened, name))
+        if head.startswith(b"%PDF-"):
+            from wisp.tools.pdf import show
+
+            return show(opened.fd, name, args.offset, args.limit, stop)
+        if text.is_binary(head):
+            raise ToolFailure("binary", _binary_words(opened, name))
         if opened.stat.st_size <= SMALL:
             data = b"".join(files.chunks(opened.fd, SMALL + 1))
         else:
             data = b""
         if opened.stat.st_size <= SMALL and len(data) <= SMALL:
-            window = _from_whole(data, args, self._fallbacks, name)
+            cells = _notebook(data, target.path, args)
+            window = cells or _from_whole(data, args, self._fallbacks, name)
             seen = Seen(files.digest(data), files.signature(opened.stat))
         else:
             os.lseek(opened.fd, 0, os.SEEK_SET)
@@ -121,24 +129,43 @@ def image_type(head: bytes) -> str:
 def _image(opened: Opened, kind: str, name: str) -> ToolOutcome:
     import base64
 
-    data = b"".join(files.chunks(opened.fd, MAX_IMAGE + 1))
-    if len(data) > MAX_IMAGE:
+    from wisp.tools import images
+
+    resizes = images.available()
+    most = LARGEST_IMAGE if resizes else MAX_IMAGE
+    data = b"".join(files.chunks(opened.fd, most + 1))
+    if len(data) > most:
+        extra = "" if resizes else ", or install the extra 'images' (pip install 'wisp-agent[images]')"
         raise ToolFailure(
-            "too_large", f"{name} is an image of more than {MAX_IMAGE:,} bytes; make a smaller copy with bash"
+            "too_large",
+            f"{name} is an image of more than {most:,} bytes; make a smaller copy with bash{extra}",
         )
-    words = Text(f"{name} ({kind}, {len(data):,} bytes)")
-    return ToolOutcome((words, Image(kind, base64.b64encode(data).decode())))
+    picture = images.fitted(data, kind, name, MAX_IMAGE) if resizes else images.Picture(data, kind, "")
+    words = f"{name} ({kind}, {len(data):,} bytes{', ' if picture.note else ''}{picture.note})"
+    return ToolOutcome((Text(words), Image(picture.kind, base64.b64encode(picture.data).decode())))
 
 
-def _binary_words(head: bytes, opened: Opened, name: str) -> str:
-    if head.startswith(b"%PDF-"):
-        return (
-            f"{name} is a PDF ({opened.stat.st_size:,} bytes); convert it with bash, for instance pdftotext"
-        )
+def _binary_words(opened: Opened, name: str) -> str:
     return (
         f"{name} is not text ({opened.stat.st_size:,} bytes, it holds NUL bytes); "
         "look at it with bash, for instance file, strings or xxd"
     )
+
+
+def _notebook(data: bytes, path: str, args: ReadArguments) -> _Window | None:
+    """The window of a notebook; None when the file is none."""
+    if not path.endswith(".ipynb"):
+        return None
+    from wisp.tools.notebook import as_lines, cells_of
+
+    cells = cells_of(data.decode("utf-8-sig", "replace"))
+    if cells is None:
+        return None
+    lines = as_lines(cells)
+    note = f"[a notebook of {plural(len(cells), 'cell')}, shown without its JSON; edits must match the JSON]"
+    first = args.offset - 1
+    shown = lines[first : first + min(args.limit, MAX_LINES)]
+    return _Window(shown, len(lines), text.UTF8, crlf=False, note=note)
 
 
 def _from_whole(data: bytes, args: ReadArguments, fallbacks: tuple[str, ...], name: str) -> _Window:
@@ -214,6 +241,8 @@ def _render(window: _Window, args: ReadArguments, target: Target, name: str) -> 
     notes = [target.note] if target.note else []
     if window.form.encoding != "utf-8":
         notes.append(f"[{window.form.encoding}]")
+    if window.note:
+        notes.append(window.note)
     if window.crlf:
         notes.append("[lines end with CRLF]")
     if not window.lines:

@@ -23,6 +23,7 @@ from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box
 from wisp.workspace.process import Ending, quiet_environment, run
 from wisp.workspace.root import Workspace
+from wisp.workspace.silence import SilenceLimit
 from wisp.workspace.spool import Spool
 from wisp.workspace.stop import StopToken
 from wisp.workspace.text import decode_output
@@ -52,6 +53,7 @@ class ShellTool:
         code_page: tried where output is not UTF-8.
         box: where commands run; None runs them plainly.
         backgrounds: takes what is to keep running.
+        silence_limit: seconds without output after which a command is ended; None for no such limit.
     """
 
     parallel_safe = False
@@ -68,7 +70,9 @@ class ShellTool:
         code_page: str = "",
         box: Box | None = None,
         backgrounds: Backgrounds | None = None,
+        silence_limit: float | None = None,
     ) -> None:
+        self._silence_limit = silence_limit or float("inf")
         self._workspace, self._clock, self._shell, self._box = workspace, clock, shell, box
         self._environment = quiet_environment(environment) | {"PWD": workspace.cwd}
         self._spool_folder, self._code_page = spool_folder, code_page
@@ -135,18 +139,23 @@ class ShellTool:
             return self._keep(args, context)
         spool = self._spool()
         live = _Progress(context.progress, self._clock.monotonic)
+        quiet = SilenceLimit(context.stop, self._silence_limit, self._clock.monotonic)
 
         def take(data: bytes) -> None:
             spool.write(data)
+            quiet.heard()
             live.feed(data)
 
         try:
             with failures():
-                ending, fresh = self._start(args.command, args.timeout, context.stop, take)
+                ending, fresh = self._start(args.command, args.timeout, quiet, take)
         finally:
+            quiet.withdraw()
             spool.close()
             live.close()
-        return self._outcome(args, spool, ending, fresh)
+        if quiet.exceeded and ending.how == "stopped":
+            ending = ending._replace(how="timeout")
+        return self._outcome(args, spool, ending, fresh, silent=quiet.exceeded)
 
     def _start(
         self,
@@ -175,7 +184,13 @@ class ShellTool:
         return ending, None
 
     def _outcome(
-        self, args: ShellArguments, spool: Spool, ending: Ending, fresh: tuple[str, ...] | None
+        self,
+        args: ShellArguments,
+        spool: Spool,
+        ending: Ending,
+        fresh: tuple[str, ...] | None,
+        *,
+        silent: bool = False,
     ) -> ToolOutcome:
         body = self._body(spool)
         notes = []
@@ -186,7 +201,10 @@ class ShellTool:
         if ending.how == "timeout":
             code, is_error = "timeout", True
             notes.append(
-                f"error (timeout): ended after {args.timeout:g} seconds; "
+                f"error (timeout): no output for {self._silence_limit:g} seconds (silence_limit); "
+                "have it tell how far it is, or run it with background"
+                if silent
+                else f"error (timeout): ended after {args.timeout:g} seconds; "
                 f"raise timeout (at most {MOST_SECONDS:g}) or do less at once"
             )
         elif ending.how != "exited":

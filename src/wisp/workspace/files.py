@@ -153,7 +153,7 @@ def _replace_in(
             while view:
                 view = view[os.write(fd, view) :]
             if old:
-                _keep(folder, name, fd, old)
+                keep_metadata(folder, name, fd, old)
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -181,7 +181,7 @@ def _move_new(folder: int, temporary: str, name: str, path: str) -> None:
     try:
         os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError:
-        raise _stale(path) from None
+        raise stale(path) from None
     except OSError as exc:
         if exc.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
             raise
@@ -190,11 +190,11 @@ def _move_new(folder: int, temporary: str, name: str, path: str) -> None:
         except FileNotFoundError:
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             return
-        raise _stale(path) from None
+        raise stale(path) from None
     os.unlink(temporary, dir_fd=folder)
 
 
-def _keep(folder: int, name: str, fd: int, old: os.stat_result) -> None:
+def keep_metadata(folder: int, name: str, fd: int, old: os.stat_result) -> None:
     """Give the new file the owner, attributes and mode of the old one, as far as this user may."""
     new = os.fstat(fd)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
@@ -232,20 +232,21 @@ def _check_fresh(folder: int, name: str, expected: str, path: str) -> None:
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except FileNotFoundError:
         if expected != ABSENT:
-            raise _stale(path) from None
+            raise stale(path) from None
         return
     except OSError as exc:
         if exc.errno == errno.ELOOP:
-            raise _stale(path) from None
+            raise stale(path) from None
         raise
     try:
         if expected == ABSENT or _digest_fd(fd) != expected:
-            raise _stale(path)
+            raise stale(path)
     finally:
         os.close(fd)
 
 
-def _stale(path: str) -> Refused:
+def stale(path: str) -> Refused:
+    """The refusal of a change made for other contents."""
     return Refused(
         "stale_input", f"{shown(path)} changed meanwhile; nothing was written, read it again and repeat"
     )

@@ -11,10 +11,13 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterable
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from wisp.workspace.store import ObjectStore, StoreFull
 from wisp.workspace.walk import Found, walk
+
+if TYPE_CHECKING:
+    from wisp.workspace.changeset import New
 
 MAX_FILE = 1 << 30
 """Largest file covered, in bytes."""
@@ -64,12 +67,14 @@ class Snapshots:
         fd: handle of the folder; stays the caller's.
         path: the folder's real path.
         store: where contents go.
+        journals: private folder where a restore is noted while it is made.
     """
 
-    def __init__(self, fd: int, path: str, store: ObjectStore) -> None:
+    def __init__(self, fd: int, path: str, store: ObjectStore, journals: str) -> None:
         self._fd = fd
         self._path = path
         self._store = store
+        self._journals = journals
         self._last: Tree = {}
 
     def take(self, check: Callable[[], object] = lambda: None) -> str:
@@ -103,14 +108,27 @@ class Snapshots:
         with contextlib.suppress(KeyError):
             self._last = self.load(snapshot)
 
-    def restore(self, changed: tuple[Tree, Tree], *, check_only: bool = False) -> list[Change]:
+    def restore(
+        self,
+        changed: tuple[Tree, Tree],
+        *,
+        check_only: bool = False,
+        told: Callable[[str], object] = lambda _: None,
+    ) -> list[Change]:
         """Undo the way from `changed[0]` to `changed[1]`: every path that differs goes back to the first.
 
-        Paths that do not differ between the two are not touched, whatever happened to them since.
+        Paths that do not differ between the two are not touched, whatever happened to them since.  All or
+        nothing: a failure in the middle puts back what had been restored, a kill is
+        seen to by `changelog.recover`.
+
+        Args:
+            told: hears of each step; may raise to give up.
 
         Raises:
             Conflict: a path is no longer as in `changed[1]`; nothing was done.
             KeyError: a content is no longer in the store; nothing was done.
+            OSError: the system refuses; nothing was done.
+            RollbackFailed: something else came between; it names what is left.
         """
         before, after = changed
         changes = compare(after, before)
@@ -122,7 +140,7 @@ class Snapshots:
             if wanted is not None and wanted.kind == "file":
                 self._store.require(wanted.content)
         if not check_only:
-            self._apply(changes, before)
+            self._apply(changes, before, after, told)
         return changes
 
     # -- reading ------------------------------------------------------------------------------------------
@@ -178,51 +196,37 @@ class Snapshots:
 
     # -- writing ------------------------------------------------------------------------------------------
 
-    def _apply(self, changes: Iterable[Change], target: Tree) -> None:
-        """Deepest paths go first when things are removed, highest first when they are made."""
-        ordered = sorted(changes)
-        for change in reversed(ordered):
-            wanted = target.get(change.path)
-            standing = self._now(change.path)
-            if standing is not None and (wanted is None or wanted.kind != standing.kind):
-                self._remove(change.path, standing)
-        for change in ordered:
-            wanted = target.get(change.path)
-            if wanted is not None:
-                self._put(change.path, wanted)
+    def _apply(
+        self, changes: Iterable[Change], target: Tree, expected: Tree, told: Callable[[str], object]
+    ) -> None:
+        from wisp.workspace.changeset import Base, Step, apply
 
-    def _remove(self, path: str, standing: Entry) -> None:
-        folder = self._parent(path)
-        if folder is None:
-            return
-        try:
-            name = os.fsencode(path.rpartition("/")[2])
-            if standing.kind == "folder":
-                with contextlib.suppress(OSError):  # it still holds what is not ours
-                    os.rmdir(name, dir_fd=folder)
-            else:
-                os.unlink(name, dir_fd=folder)
-        finally:
-            os.close(folder)
+        base = Base(self._fd, self._path)
+        steps = []
+        for change in changes:
+            wanted = target.get(change.path)
+            if wanted is None or wanted.kind != "file" or wanted.content:
+                check = self._check(change.path, expected.get(change.path))
+                steps.append(Step(base, change.path, self._new(wanted), check))
+        apply(steps, self._journals, told)
 
-    def _put(self, path: str, wanted: Entry) -> None:
-        folder = self._parent(path)
-        if folder is None:
-            raise FileNotFoundError(path)
-        name = os.fsencode(path.rpartition("/")[2])
-        try:
-            if wanted.kind == "folder":
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(name, wanted.mode, dir_fd=folder)
-                os.chmod(name, wanted.mode, dir_fd=folder)
-            elif wanted.kind == "link":
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(name, dir_fd=folder)
-                os.symlink(os.fsencode(wanted.content), name, dir_fd=folder)
-            elif wanted.content:
-                self._store.get_file(wanted.content, folder, name, wanted.mode)
-        finally:
-            os.close(folder)
+    def _check(self, path: str, expected: Entry | None) -> Callable[[], None]:
+        def check() -> None:
+            if not _is(self._now(path), expected):
+                raise Conflict([path])
+
+        return check
+
+    def _new(self, wanted: Entry | None) -> New | None:
+        from wisp.workspace.changeset import New
+
+        if wanted is None:
+            return None
+        if wanted.kind == "link":
+            return New("link", target=wanted.content)
+        if wanted.kind == "folder":
+            return New("folder", wanted.mode)
+        return New("file", wanted.mode, lambda fd: self._store.write_out(wanted.content, fd))
 
 
 def compare(old: Tree, new: Tree) -> list[Change]:

@@ -70,8 +70,8 @@ class ObjectStore:
         if digest and not os.path.exists(self._object(digest)):
             raise KeyError(digest)
 
-    def get_file(self, digest: str, folder: int, name: bytes, mode: int) -> None:
-        """Put a content back as `name` in `folder`, whole or not at all.
+    def write_out(self, digest: str, target: int) -> None:
+        """Write a content to the open file `target`.
 
         Raises:
             KeyError: it is not here.
@@ -81,21 +81,9 @@ class ObjectStore:
             source = os.open(self._object(digest), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise KeyError(digest) from None
-        aside = b".wisp-tmp-undo-%d" % os.getpid()
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            target = os.open(aside, flags, 0o600, dir_fd=folder)
-            try:
-                while piece := os.read(source, _CHUNK):
-                    _write(target, piece)
-                os.fchmod(target, mode)
-            finally:
-                os.close(target)
-            os.replace(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(aside, dir_fd=folder)
-            raise
+            while piece := os.read(source, _CHUNK):
+                _write(target, piece)
         finally:
             os.close(source)
 

@@ -37,7 +37,7 @@ commands:
   wisp -p "PROMPT"            one run, the answer on standard output, then exit
   wisp chat --plain           a conversation line by line
   wisp demo                   see a bug being found, fixed and tested: no key, no network
-  wisp sessions list|show     what was said before
+  wisp sessions list|show|scrub  what was said before; scrub takes credentials out
   wisp undo | wisp redo       put files back to before the last run, or forward again
   wisp models [WORDS]         the models you can use; with words, a search through all that are known
   wisp models --refresh       fetch newer windows and prices from models.dev
@@ -257,6 +257,7 @@ def _words(command: str, usage: str, description: str, *, most: int, flags: Sequ
             words=found.words,
             json=getattr(found, "json", False),
             all=getattr(found, "all", False),
+            yes=getattr(found, "yes", False),
         )
 
     return parse_words
@@ -344,7 +345,13 @@ _PARSE: dict[str, _Read] = {
     "demo": _demo,
     "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
     "redo": _undo("redo", "Undo the last undo."),
-    "sessions": _words("sessions", "list [--json] | show ID", "What was said before.", most=2, flags=_JSON),
+    "sessions": _words(
+        "sessions",
+        "list [--json] | show ID | scrub ID [--yes]",
+        "What was said before. Scrub takes known credentials, and what looks like one, out of a session.",
+        most=2,
+        flags=(*_JSON, "--yes"),
+    ),
     "models": _models,
     "login": _login,
     "logout": _words("logout", "[PROVIDER]", "Forgets what is stored for a provider.", most=1),

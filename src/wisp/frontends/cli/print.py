@@ -25,6 +25,7 @@ from wisp.host.events import (
     ErrorReported,
     MessageDelta,
     MessageWithdrawn,
+    PlanSaved,
     ProviderRetrying,
     ProviderSwitched,
     RepairReported,
@@ -149,6 +150,8 @@ class TextOutput:
         elif isinstance(event, RepairReported):
             for message in event.messages:
                 self._note(f"repaired: {message}")
+        elif isinstance(event, PlanSaved):
+            self._note(f"the plan is in {event.path}")
         elif isinstance(event, ErrorReported):
             self._note(event.message)
         elif isinstance(event, CompactionCompleted) and event.outcome == "completed":

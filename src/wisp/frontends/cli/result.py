@@ -16,6 +16,7 @@ def result_object(
 ) -> dict[str, Any]:
     """The object of `docs/reference/result-object.md`; without a snapshot, of a run that never began."""
     usage = run.usage
+    planning = snapshot is not None and snapshot.permission_mode == "plan"
     return {
         "type": "result",
         "subtype": verdict.subtype,
@@ -39,4 +40,5 @@ def result_object(
         "permission_denials": [msgspec.to_builtins(denial) for denial in run.denials],
         "model": snapshot.model if snapshot else model,
         "exit_code": verdict.exit_code,
+        **({"plan_file": run.plan_file} if planning else {}),
     }

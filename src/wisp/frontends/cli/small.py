@@ -22,6 +22,7 @@ class Library(Protocol):
 
     def sessions(self) -> list[SessionInfo]: ...
     def session(self, prefix: str) -> SessionContent: ...
+    def scrub(self, prefix: str, *, do_it: bool) -> ScrubLike: ...
     def models(self, words: str = "", *, all_: bool = False) -> list[dict[str, Any]]: ...
     def catalogue_note(self) -> str: ...
     def refresh_models(self, address: str) -> str: ...
@@ -33,8 +34,21 @@ class Library(Protocol):
     def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> UndoLike: ...
 
 
+class ScrubLike(Protocol):
+    """What `host.scrubbing.ScrubReport` tells."""
+
+    @property
+    def found(self) -> dict[str, int]: ...
+    @property
+    def lines(self) -> int: ...
+    @property
+    def first(self) -> int: ...
+
+
 class UndoLike(Protocol):
     """What `host.undo.FileUndo` offers."""
+
+    notes: tuple[str, ...]
 
     def preview(self) -> Sequence[ChangeLike]: ...
     def apply(self, *, chat: bool) -> Sequence[ChangeLike]: ...
@@ -74,7 +88,29 @@ def _sessions(invocation: Invocation, library: Library) -> int:
         return _list(library.sessions(), as_json=invocation.json)
     if verb == "show" and len(rest) == 1:
         return _show(library.session(rest[0]), as_json=invocation.json)
-    return _usage("use 'wisp sessions list' or 'wisp sessions show ID'")
+    if verb == "scrub" and len(rest) == 1:
+        return _scrub(rest[0], library, yes=invocation.yes)
+    return _usage("use 'wisp sessions list', 'wisp sessions show ID' or 'wisp sessions scrub ID'")
+
+
+def _scrub(prefix: str, library: Library, *, yes: bool) -> int:
+    """Say what would be taken out, ask unless told not to, do it."""
+    report = library.scrub(prefix, do_it=False)
+    if not report.found:
+        print("no credentials were found; the session is as it was")
+        return OK
+    for kind, count in report.found.items():
+        print(f"{count:6}  [scrubbed:{safe(kind)}]")
+    print(f"in {report.lines} records, the first is line {report.first}")
+    if not yes and not _confirmed():
+        return FAILED
+    library.scrub(prefix, do_it=True)
+    print(
+        f"done; from line {report.first} on the session is no longer what was sent, so that recorded "
+        "responses (--replay) do not fit it. Copies elsewhere were not touched: kept command output, "
+        "snapshots for undo, backups, the provider's own logs. A key that was seen is best replaced."
+    )
+    return OK
 
 
 def _list(infos: list[SessionInfo], *, as_json: bool) -> int:
@@ -228,6 +264,8 @@ def _undo(invocation: Invocation, library: Library) -> int:
         redo=invocation.command == "redo", one_turn=invocation.one_turn, prefix=invocation.resume
     )
     try:
+        for note in move.notes:
+            print(f"wisp: {safe(note)}", file=sys.stderr)
         changes = move.preview()
         if not changes:
             print("nothing differs; the files are as they were")

@@ -1,0 +1,115 @@
+"""Edits of several files in one call: each planned as a single edit is, written as one transaction.
+
+Knows nothing of how edits are located, nor how a transaction is rolled back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import msgspec
+
+from wisp.messages.content import Text
+from wisp.messages.tool import ToolFailure, ToolOutcome
+from wisp.tools.base import Prepared, RunContext
+from wisp.tools.edit import Change, EditArguments, Plan, plan_edits, report
+from wisp.tools.ledger import ReadLedger, Seen
+from wisp.tools.target import Target, failures, relative, to_write
+from wisp.workspace import files
+from wisp.workspace.root import Workspace
+
+_NAMES = 4
+
+
+class Part(NamedTuple):
+    """One file of the call."""
+
+    target: Target
+    name: str
+    before: str
+    """Digest of the bytes it was planned for."""
+    plan: Plan
+
+
+class SeveralFiles:
+    """Prepares and runs such a call."""
+
+    def __init__(
+        self, workspace: Workspace, ledger: ReadLedger, fallbacks: tuple[str, ...], journal: str | None
+    ) -> None:
+        self._workspace, self._ledger, self._fallbacks = workspace, ledger, fallbacks
+        self._journal = journal
+
+    def prepare(self, args: EditArguments) -> Prepared:
+        """Locate everything in every file and show all diffs; changes nothing.
+
+        Raises:
+            ToolFailure: any of the edits cannot be made.
+        """
+        journal = self._journal
+        if journal is None:
+            raise ToolFailure(
+                "invalid_arguments", "edit: several files cannot be edited here; one call per file"
+            )
+        targets: dict[str, Target] = {}
+        edits: dict[str, list[Change]] = {}
+        for edit in args.edits:
+            target = to_write(self._workspace, edit.path or args.path)
+            if not target.place.inside:
+                raise ToolFailure(
+                    "outside", f"{target.told} is outside the granted folders; edit it in a call of its own"
+                )
+            targets[target.path] = target
+            edits.setdefault(target.path, []).append(edit)
+        parts = [self._part(targets[path], edits[path]) for path in sorted(targets)]
+        names = ", ".join(part.name for part in parts[:_NAMES]) + (", ..." if len(parts) > _NAMES else "")
+        added, removed = sum(p.plan.diff.added for p in parts), sum(p.plan.diff.removed for p in parts)
+        return Prepared(
+            tool="edit",
+            arguments=msgspec.to_builtins(args),
+            effects=tuple(part.target.effect("write") for part in parts),
+            run=lambda context: self._run(parts, journal, context),
+            summary=f"edit {len(parts)} files (+{added} -{removed}): {names}",
+            preview="".join(part.plan.diff.text for part in parts),
+            fingerprint=hashlib.sha256("".join(part.before for part in parts).encode()).hexdigest(),
+            resources=tuple(part.target.told for part in parts),
+        )
+
+    def _part(self, target: Target, edits: list[Change]) -> Part:
+        name = relative(self._workspace, target.path)
+        if not target.exists:
+            raise ToolFailure("not_found", f"{name} does not exist; use write to create it")
+        with failures(name):
+            before = files.read_whole(self._workspace, target.place)
+        self._ledger.check(target.path, Seen(before.digest, files.signature(before.stat)))
+        return Part(target, name, before.digest, plan_edits(before.data, edits, name, self._fallbacks))
+
+    def _run(self, parts: list[Part], journal: str, context: RunContext) -> ToolOutcome:
+        """Write all that was planned; every file must still have the bytes it was planned for."""
+        from wisp.workspace.changeset import FileChange, RollbackFailed, change_files
+
+        changes = [FileChange(part.target.place, part.plan.data, part.before) for part in parts]
+        with failures(), ExitStack() as locks:
+            for part in parts:  # in the order of their paths, so that two calls cannot wait for each other
+                locks.enter_context(self._workspace.lock(part.target.path))
+            try:
+                change_files(self._workspace, changes, journal, lambda _: context.stop.check())
+            except RollbackFailed as exc:
+                raise ToolFailure("io_error", f"the edit failed half way, and {exc}") from None
+            for part in parts:
+                after = self._workspace.status(part.target.place)
+                self._ledger.note(
+                    part.target.path, Seen(files.digest(part.plan.data), files.signature(after))
+                )
+        outcomes = [report(part.name, part.plan) for part in parts]
+        return ToolOutcome(
+            (Text("\n".join(outcome.text for outcome in outcomes)),),
+            details={
+                "diff": "".join(part.plan.diff.text for part in parts),
+                "path": ", ".join(part.name for part in parts),
+                "added": sum(part.plan.diff.added for part in parts),
+                "removed": sum(part.plan.diff.removed for part in parts),
+            },
+        )
