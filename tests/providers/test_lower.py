@@ -3,7 +3,7 @@
 import jsonschema
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wisp.messages.message import user
@@ -224,6 +224,7 @@ NODES = st.recursive(
 
 @pytest.mark.parametrize("api", APIS)
 @given(node=NODES)
+@settings(deadline=None)
 def test_a_schema_within_itself_is_offered_and_takes_all_that_the_tool_takes(api, node):
     made = lowered(TREE, RULES[api])
     assert "$ref" not in words_of(made)
