@@ -6,8 +6,7 @@
 Run it with the development environment (`.venv/bin/python`).  The package is read, not installed and not
 run.  Windows, limits, images and reasoning come from its data; so do prices, unless `genai-prices` knows the
 model: it keeps the day from which a price holds and the exact length at which a tier begins, and is newer.
-Effort levels and compatibility switches are what a person decided: those of the present file are kept, and a
-model that is new has none until somebody adds them.
+The rules are those of `wisp.providers.modelsdev`.
 
 A price that depends on the hour is left out: a cost is right or unknown.  The names are kept under `by_hour`.
 """
@@ -27,38 +26,12 @@ from typing import Any
 
 from genai_prices.data_snapshot import get_snapshot
 
+from wisp.providers.modelsdev import VENDORS, vendor_models
+
 TARGET = Path(__file__).resolve().parents[1] / "src" / "wisp" / "providers" / "catalog.json"
 
-VENDORS = {
-    # our name -> theirs
-    "anthropic": "anthropic",
-    "cerebras": "cerebras",
-    "deepseek": "deepseek",
-    "fireworks": "fireworks-ai",
-    "gemini": "google",
-    "groq": "groq",
-    "mistral": "mistral",
-    "openai": "openai",
-    "openrouter": "openrouter",
-    "together": "togetherai",
-    "xai": "xai",
-}
 SECOND_SOURCE = {"gemini": "google", "xai": "x-ai"}
 """Names in `genai-prices` that are not ours."""
-SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8})$")
-"""A dated name of a model that is listed without its date says nothing new; `catalog.find` knows."""
-OTHER_USES = re.compile(
-    r"realtime|deep-research|computer-use|robotics|live|-image|image-|audio|tts|^gemma|-latest$"
-)
-KEPT_LATEST = re.compile(r"-chat-latest$")
-EVERYWHERE: dict[str, dict[str, Any]] = {
-    "openai": {
-        "max_tokens_field": "max_completion_tokens",
-        "supports_developer_role": True,
-        "supports_cache_key": True,
-    }
-}
-"""Switches of every model of a vendor."""
 
 
 def main(argv: list[str]) -> int:
@@ -92,7 +65,9 @@ def catalogue(base: sqlite3.Connection, before: dict[str, Any], package: str, li
     made = dict(base.execute("select key, value from metadata"))["generated_at"][:10]
     version = re.sub(r"-py3.*", "", package).replace("-", " ")
     models = {
-        name: vendor(base, theirs, {m["id"]: m for m in before["models"].get(name, [])}, name)
+        name: vendor_models(
+            name, published(base, theirs), {m["id"]: m for m in before["models"].get(name, [])}
+        )
         for name, theirs in VENDORS.items()
     }
     today = datetime.now(UTC).replace(minute=30, second=0, microsecond=0)
@@ -154,69 +129,39 @@ def _at(rate: Any, tokens: int) -> float:
     return float(found)
 
 
-def vendor(base: sqlite3.Connection, theirs: str, before: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """The models of one vendor that hold a conversation and call tools, by name."""
-    rows = base.execute("select * from models where provider_id = ? order by id", (theirs,)).fetchall()
-    ids = {row["id"] for row in rows}
-    listed = []
-    for row in rows:
-        model = _model(base, row)
-        if model is None or (SNAPSHOT.sub("", row["id"]) in ids and SNAPSHOT.search(row["id"])):
-            continue
-        old = before.get(row["id"], {})
-        compat = {**EVERYWHERE.get(name, {}), **old.get("compat", {})}
-        if old.get("efforts"):
-            model["efforts"] = old["efforts"]
-        if compat:
-            model["compat"] = compat
-        listed.append(model)
-    return listed
+def published(base: sqlite3.Connection, theirs: str) -> dict[str, Any]:
+    """The models of one vendor in the shape in which models.dev publishes them."""
+    rows = base.execute("select * from models where provider_id = ?", (theirs,))
+    return {row["id"]: _entry(base, row) for row in rows}
 
 
-def _model(base: sqlite3.Connection, row: sqlite3.Row) -> dict[str, Any] | None:
-    def modalities(direction: str) -> set[str]:
-        asked = "select value from model_modalities where model_full_id = ? and direction = ?"
-        return {value for (value,) in base.execute(asked, (row["full_id"], direction))}
-
-    name = row["id"].rpartition("/")[2]
-    unfit = OTHER_USES.search(name) and not KEPT_LATEST.search(name)
-    if row["status"] == "deprecated" or not row["tool_call"] or "text" not in modalities("output") or unfit:
-        return None
-    if not 0 < row["limit_output"] <= row["limit_context"]:
-        return None
-    price = _price(base, row["full_id"])
-    model: dict[str, Any] = {
-        "id": row["id"],
-        "context_window": row["limit_context"],
-        "max_output": row["limit_output"],
+def _entry(base: sqlite3.Connection, row: sqlite3.Row) -> dict[str, Any]:
+    modalities: dict[str, list[str]] = {"input": [], "output": []}
+    asked = "select direction, value from model_modalities where model_full_id = ?"
+    for direction, value in base.execute(asked, (row["full_id"],)):
+        modalities[direction].append(value)
+    return {
+        "status": row["status"],
+        "tool_call": bool(row["tool_call"]),
+        "reasoning": bool(row["reasoning"]),
+        "modalities": modalities,
+        "limit": {"context": row["limit_context"], "output": row["limit_output"]},
+        "cost": _cost(base, row["full_id"]),
     }
-    if price:
-        model["price"] = price
-    if "image" in modalities("input"):
-        model["images"] = True
-    if row["reasoning"]:
-        model["reasoning"] = True
-    return model
 
 
-def _price(base: sqlite3.Connection, full_id: str) -> dict[str, Any]:
-    asked = (
-        "select min_context, cost_input, cost_output, cost_cache_read, cost_cache_write from pricing "
-        "where model_full_id = ? and experimental_mode_name is null order by min_context"
-    )
-    steps = [(row["min_context"], _rates(row)) for row in base.execute(asked, (full_id,))]
-    if not steps or steps[0][0] != 0:
-        return {}
-    price = steps[0][1]
-    tiers = [{"above": above, "price": rates} for above, rates in steps[1:]]
-    if not price["input"] and not price["output"] and not full_id.endswith(":free"):
-        return {}  # zero stands for "not known" there, or for a plan that is paid otherwise
-    return {**price, "tiers": tiers} if tiers else price
-
-
-def _rates(row: sqlite3.Row) -> dict[str, float]:
-    names = ("input", "output", "cache_read", "cache_write")
-    return {name: row[f"cost_{name}"] for name in names if row[f"cost_{name}"] is not None}
+def _cost(base: sqlite3.Connection, full_id: str) -> dict[str, Any]:
+    asked = "select * from pricing where model_full_id = ? and experimental_mode_name is null order by min_context"
+    cost: dict[str, Any] = {}
+    for row in base.execute(asked, (full_id,)):
+        names = ("input", "output", "reasoning", "cache_read", "cache_write")
+        rates = {name: row[f"cost_{name}"] for name in names}
+        if row["min_context"] == 0:
+            cost.update(rates)
+        else:
+            tier = {"type": "context", "size": row["min_context"]}
+            cost.setdefault("tiers", []).append({**rates, "tier": tier})
+    return cost
 
 
 def _text(found: dict[str, Any]) -> str:

@@ -59,6 +59,8 @@ class AuthorizationServer:
                     self._raw(*owner.fail)
                 elif self.path == "/token":
                     self._send(*owner.token(form))
+                elif self.path == "/revoke":
+                    self._raw(*owner.revoke(form))
                 elif self.path == "/device":
                     self._send(200, owner.device(form))
                 else:
@@ -107,6 +109,7 @@ class AuthorizationServer:
             "authorization_endpoint": self.url + "/authorize",
             "token_endpoint": self.url + "/token",
             "device_authorization_endpoint": self.url + "/device",
+            "revocation_endpoint": self.url + "/revoke",
         }
 
     def agree(self, address: str) -> tuple[str, dict[str, str]]:
@@ -154,6 +157,16 @@ class AuthorizationServer:
                 self.void = True  # an old one came back: somebody stole it, the login ends
                 return 400, {"error": "invalid_grant", "error_description": "refresh token re-used"}
             return 200, self.issue()
+
+    def revoke(self, form: dict[str, str]) -> tuple[int, bytes]:
+        """RFC 7009, 2.2: a token nobody knows is a success as well."""
+        self.forms.append(form)
+        if form.get("client_id") != "wisp-cli":
+            return 401, b'{"error":"invalid_client"}'
+        if form["token"] == self.refresh:
+            self.refresh = ""
+        self.access.discard(form["token"])
+        return 200, b""
 
     def _from_code(self, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
         asked = self.codes.pop(form["code"], None)

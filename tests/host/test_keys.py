@@ -151,12 +151,12 @@ def test_logging_out(keys: Any) -> None:
         with pytest.raises(OpenFailed, match=words):
             made.forget(name)
     made.store("openai", KEY)
-    assert made.forget("") == "openai"
+    assert made.forget("")[0] == "openai"
     made.store("openai", KEY)
     made.store("anthropic", KEY)
     with pytest.raises(OpenFailed, match="say which: anthropic, openai"):
         made.forget("")
-    assert made.forget("openai") == "openai"
+    assert made.forget("openai")[0] == "openai"
     assert list(made.file.read()) == ["anthropic"]
 
 

@@ -24,7 +24,7 @@ from wisp.providers.base import ModelInfo, ModelRequest
 from wisp.providers.errors import ProviderError
 from wisp.providers.events import Failed
 from wisp.providers.http import HttpTransport
-from wisp.providers.oauth import OAuthError
+from wisp.providers.oauth import OAuthError, Token
 from wisp.providers.scripted import ScriptedProvider
 
 
@@ -276,6 +276,54 @@ async def test_what_is_no_answer_is_an_error_and_never_an_exception(server, tran
     server.fail = (200, page)
     error, _, _ = await by_device(server, transport)
     assert isinstance(error, OAuthError)
+
+
+# -- revoking ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["settings", "metadata"])
+async def test_a_logout_revokes_both_tokens_the_refresh_token_first(server, transport, how):
+    token = oauth.read_token(200, msgspec.json.encode(server.issue()), 0.0)
+    told = (
+        {"revocation_url": server.url + "/revoke"}
+        if how == "settings"
+        else {"issuer": server.url + "/tenant"}
+    )
+    assert await client(server, transport, **told).revoke(token) is True
+    assert (server.refresh, server.access) == ("", set())
+    assert server.forms == [
+        {"token": token.refresh, "token_type_hint": "refresh_token", "client_id": "wisp-cli"},
+        {"token": token.access, "token_type_hint": "access_token", "client_id": "wisp-cli"},
+    ]
+    assert await client(server, transport, **told).revoke(token) is True, "RFC 7009, 2.2: unknown is revoked"
+
+
+async def test_a_server_that_names_no_place_to_revoke_is_not_asked(server, transport):
+    assert await client(server, transport).revoke(Token("a", "r")) is False
+    assert server.forms == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ((503, b""), "HTTP 503"),
+        ((400, b'{"error":"unsupported_token_type"}'), "unsupported_token_type"),
+        ((401, b'{"error":"invalid_client"}'), "client_id"),
+    ],
+)
+async def test_a_server_that_does_not_revoke_is_quoted_and_no_token_is(server, transport, answer, words):
+    server.fail = answer
+    with pytest.raises(OAuthError, match="was not revoked") as caught:
+        await client(server, transport, revocation_url=server.url + "/revoke").revoke(
+            Token("canary-a", "canary-r")
+        )
+    assert words in str(caught.value)
+    assert "canary" not in str(caught.value)
+
+
+async def test_tokens_are_not_revoked_over_a_connection_that_others_can_read(server, transport):
+    with pytest.raises(OAuthError, match="not https"):
+        await client(server, transport, revocation_url="http://login.example/revoke").revoke(Token("a", "r"))
 
 
 # -- renewing ---------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from host.local_servers import OLLAMA, VLLM, LocalServer
+from host.test_refresh import Source
 from process.program import Program, result_of
 
 pytestmark = pytest.mark.process
@@ -94,6 +95,45 @@ def test_models_are_searched_by_words(program: Program) -> None:
     )
     assert all(row["status"] == "no key" for row in rows)
     assert "no model has 'nonsense-9' in its name" in program.run("models", "nonsense-9").stdout
+
+
+def test_a_catalogue_is_fetched_when_asked_and_used_from_then_on(program: Program) -> None:
+    settings(program)
+    with Source() as source:
+        done = program.run("models", "--refresh", "--from", source.url)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "2 models of" in done.stdout
+        rows = lines(program.run("models", "openai/gpt_new", "--json").stdout)
+        assert [(row["context_window"], row["price"]["input"]) for row in rows] == [(400_000, 1.25)]
+        assert source.asked == ["/api.json"]
+    gone = program.run("models", "--refresh", "--from", source.url)
+    assert (gone.returncode, gone.stdout) == (1, "")
+    assert "not refreshed" in gone.stderr
+    assert lines(program.run("models", "openai/gpt_new", "--json").stdout) == rows
+    (program.home / "state" / "catalog.json").write_text("{")
+    spoilt = program.run("models", "sonnet")
+    assert spoilt.returncode == 0
+    assert spoilt.stdout
+    assert len(spoilt.stderr.splitlines()) == 1
+    assert "catalog.json is not used" in spoilt.stderr
+
+
+def test_a_run_with_a_broken_catalogue_says_so_once_and_goes_on(program: Program) -> None:
+    (program.home / "state").mkdir(parents=True, exist_ok=True)
+    (program.home / "state" / "catalog.json").write_text("[]")
+    with LocalServer(VLLM) as server:
+        done = program.run(
+            "-p", "hi", "--model", "openai/m", OPENAI_API_KEY="k", OPENAI_BASE_URL=server.base_url
+        )
+    assert done.stdout == "from here\n"
+    assert done.stderr.count("catalog.json is not used") == 1
+
+
+@pytest.mark.parametrize("words", [["--from", "https://x"], ["--refresh", "gpt"], ["--refresh", "--json"]])
+def test_options_of_a_refresh_that_make_no_sense_are_said_so(program: Program, words: list[str]) -> None:
+    done = program.run("models", *words)
+    assert done.returncode == 2
+    assert "refresh" in done.stderr
 
 
 # -- a model file -----------------------------------------------------------------------------------------

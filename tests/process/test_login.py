@@ -168,6 +168,52 @@ def test_a_device_login_and_a_run_with_its_token_and_a_renewal(program: Program)
     assert "canary" not in everything(program)
 
 
+@pytest.mark.parametrize("well", [True, False])
+def test_a_logout_forgets_the_login_and_tells_the_service(program: Program, well: bool) -> None:
+    with AuthorizationServer() as authority:
+        told = authority.settings(revocation_url=authority.url + "/revoke")
+        settings = "\n".join(f"{k} = {v!r}" for k, v in told.items())
+        (program.home / "config" / "settings.toml").write_text(
+            f'[providers.x]\nbase_url = "https://models.test/v1"\n[providers.x.oauth]\n{settings}\n'
+        )
+        assert program.run("login", "x", "--device").returncode == 0
+        authority.fail = None if well else (503, b"")
+        done = program.run("logout", "x")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("no longer accepts it" if well else "was not told") in done.stdout
+    assert (authority.access == set()) is well
+    assert b"canary" not in (program.home / "state" / "credentials.json").read_bytes()
+    assert "canary" not in done.stdout
+
+
+def test_the_token_of_a_fallback_model_is_renewed_too(program: Program) -> None:
+    overloaded = [{"fault": {"status": 529, "times": 99}}]
+    with (
+        AuthorizationServer(lives=30) as authority,
+        ServerThread(overloaded) as first,
+        ServerThread(lambda request: _hello()) as second,
+    ):
+        settings = "\n".join(f"{k} = {v!r}" for k, v in authority.settings().items())
+        (program.home / "config" / "settings.toml").write_text(
+            'model = "first/m"\nfallback_models = ["x/m"]\nmax_retries = 0\n'
+            f'[providers.first]\nbase_url = "{first.base_url("openai-chat")}"\n'
+            f'[providers.x]\nbase_url = "{second.base_url("openai-chat")}"\n[providers.x.oauth]\n{settings}\n'
+        )
+        assert program.run("login", "x", "--device").returncode == 0
+        run = program.run("-p", "hi")
+        assert run.stdout == "hello\n", run.stderr
+        # the login's own token is always about to end: another one was fetched for the request
+        assert second.requests[0].headers["authorization"] == "Bearer access-canary-0003"
+        assert len(first.requests) == 1
+        authority.void = True
+        over = program.run("-p", "hi")
+        assert over.returncode != 0
+        assert "run 'wisp login x'" in over.stderr
+        assert len(second.requests) == 1
+    assert "canary" not in run.stdout + run.stderr + over.stdout + over.stderr
+    assert "canary" not in everything(program)
+
+
 def test_a_browser_login_from_the_terminal_and_one_that_is_interrupted(program: Program) -> None:
     with AuthorizationServer() as authority:
         settings = "\n".join(f"{k} = {v!r}" for k, v in authority.settings().items())

@@ -3,7 +3,7 @@
 import jsonschema
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wisp.messages.message import user
@@ -128,7 +128,6 @@ BOMB = {
     | {"d12": {"type": "string"}},
 }
 UNSAYABLE = {
-    "refers to itself": {**obj(a={"$ref": "#/$defs/A"}), "$defs": {"A": obj(b={"$ref": "#/$defs/A"})}},
     "another document": obj(a={"$ref": "https://example.com/schema.json"}),
     "not there": obj(a={"$ref": "#/$defs/missing"}),
     "too large": BOMB,
@@ -187,6 +186,83 @@ def test_our_own_tools_go_out_as_they_are(tmp_path):
     workspace.close()
     for api in APIS:
         assert offer(RULES[api], specs).tools == specs
+
+
+TREE = {
+    "type": "object",
+    "properties": {"tree": {"$ref": "#/$defs/Node"}},
+    "required": ["tree"],
+    "$defs": {
+        "Node": {
+            "type": "object",
+            "description": "a node",
+            "properties": {
+                "value": {"type": "integer"},
+                "children": {"type": "array", "items": {"$ref": "#/$defs/Node"}},
+                "next": {"$ref": "#/$defs/Node", "description": "the next one"},
+                "other": {"$ref": "#/$defs/Either"},
+            },
+            "required": ["value"],
+            "additionalProperties": False,
+        },
+        "Either": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "string"}]},
+    },
+}
+NODES = st.recursive(
+    st.fixed_dictionaries({"value": st.integers(-5, 5)}),
+    lambda node: st.fixed_dictionaries(
+        {"value": st.integers(-5, 5)},
+        optional={
+            "children": st.lists(node, max_size=3),
+            "next": node,
+            "other": st.one_of(node, st.text(max_size=3)),
+        },
+    ),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("api", APIS)
+@given(node=NODES)
+@settings(deadline=None)
+def test_a_schema_within_itself_is_offered_and_takes_all_that_the_tool_takes(api, node):
+    made = lowered(TREE, RULES[api])
+    assert "$ref" not in words_of(made)
+    jsonschema.validate({"tree": node}, TREE)
+    jsonschema.validate({"tree": node}, made)
+    for wrong in ({}, {"tree": {}}, {"tree": {"value": "x"}}, {"tree": {"value": 1, "next": 3}}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, made)
+
+
+def test_where_a_schema_begins_anew_only_its_type_and_what_it_means_are_said():
+    made = lowered(TREE, RULES["gemini"])
+    assert words_of(made) <= RULES["gemini"].known
+    fields = made["properties"]["tree"]["properties"]
+    assert fields["children"]["items"] == {"type": "object", "description": "a node"}
+    assert fields["next"] == {"type": "object", "description": "the next one"}
+    assert fields["other"] == {"anyOf": [{"type": "object", "description": "a node"}, {"type": "string"}]}
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#"},
+        {**obj(a={"$ref": "#/$defs/A"}), "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}},
+        obj(a={"$ref": "#"}, b={"type": ["array", "null"], "items": {"$ref": "#/properties/b"}}),
+        {
+            **obj(a={"$ref": "#/$defs/A"}),
+            "$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "string"}]}},
+        },
+        {"allOf": [{"$ref": "#"}, obj(a={"type": "string"})]},
+    ],
+)
+def test_any_circle_of_references_ends(api, schema):
+    (tool,) = offer(RULES[api], (spec("t", schema),)).tools
+    assert tool.parameters["type"] == "object"
+    assert "$ref" not in words_of(tool.parameters)
+    jsonschema.Draft202012Validator.check_schema(tool.parameters)
 
 
 @pytest.mark.parametrize("api", APIS)

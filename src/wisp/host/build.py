@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 
 import msgspec
 
@@ -19,16 +18,16 @@ from wisp.harness.masking import Masker
 from wisp.harness.ports import Approver, FixedInstructions
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
+from wisp.host.asking import model_service
 from wisp.host.childenv import child_environment
-from wisp.host.choosing import LetGo, find_choice, key_runner, nothing, transport_for
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.instructions import instruction_blocks
 from wisp.host.mending import changes_folder, recover
-from wisp.host.models import Choice, ConfigError, choose_fallbacks
+from wisp.host.models import ConfigError
 from wisp.host.paths import environment as process_environment
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
-from wisp.host.secrets import StoredLogins, known_secrets, without_secrets
+from wisp.host.secrets import known_secrets, without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
 from wisp.host.settings import (
     Settings,
@@ -40,7 +39,6 @@ from wisp.messages.ids import Clock, SystemClock
 from wisp.messages.message import Message
 from wisp.messages.usage import Price
 from wisp.providers.base import ModelInfo, Provider
-from wisp.providers.registry import build_provider
 from wisp.providers.transport import Transport
 from wisp.session.catalog import NoSuchSession, latest, resolve, session_path
 from wisp.session.lock import Locked
@@ -52,9 +50,6 @@ from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
-
-DEAD_AFTER = 90.0
-"""Seconds after which a headless run gives up an endpoint that never answered."""
 
 
 class Overrides(msgspec.Struct, frozen=True):
@@ -70,54 +65,6 @@ class Overrides(msgspec.Struct, frozen=True):
     """Where the conversation is kept, instead of a session file."""
 
 
-def _unwatched(told: Callable[[str], None]) -> None:
-    """The key stays as it is."""
-
-
-class ModelService(msgspec.Struct, frozen=True):
-    """Whom this run asks, and what has to be let go afterwards."""
-
-    provider: Provider
-    model: ModelInfo
-    choices: tuple[Choice, ...] = ()
-    notes: tuple[str, ...] = ()
-    transport: Transport | None = None
-    let_go: LetGo = nothing
-    watch: Callable[[Callable[[str], None]], None] = _unwatched
-    """Takes a function that is told of every key that replaces the first."""
-
-    async def close(self) -> None:
-        """Close connections and whatever was started for them."""
-        await self.let_go()
-        if self.transport is not None:
-            await self.transport.aclose()
-
-
-async def _service(
-    request: OpenRequest, own: Overrides, configured: Configured, env: Mapping[str, str], clock: Clock
-) -> ModelService:
-    """The provider that the program brought, or the configured one with its fallbacks."""
-    settings = configured.settings
-    if own.provider is not None:
-        return ModelService(own.provider, ModelInfo(settings.model or own.provider.name))
-    dead_after = None if request.interactive else DEAD_AFTER
-    run, offline = key_runner(env, clock), bool(request.replay)
-    choice, let_go = await find_choice(configured, env, clock, run, dead_after=dead_after, offline=offline)
-    logins = StoredLogins(configured.paths.credentials_file)
-    others, notes = choose_fallbacks(settings, env, run, dead_after=dead_after, logins=logins)
-    transport = _transport(request, env, [choice, *others])
-    provider: Provider = build_provider(choice.endpoint, clock, transport)
-    watch = _unwatched
-    if choice.renewable:
-        from wisp.host.renewal import renewing
-
-        path = configured.paths.credentials_file
-        first, let_go = renewing(choice, path, env, clock, transport, settings)
-        provider, watch = first, partial(setattr, first, "renewed")
-    provider = _with_fallbacks(provider, others, clock, transport)
-    return ModelService(provider, choice.model, (choice, *others), tuple(notes), transport, let_go, watch)
-
-
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
     """Build the host that `request` describes.
 
@@ -129,7 +76,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     configured = configure(request, env, clock)
     settings = configured.settings
     try:
-        service = await _service(request, own, configured, env, clock)
+        service = await model_service(request, own.provider, configured, env, clock)
         workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
     except (ConfigError, Refused) as exc:
         # A settings file that could not be read may well be why there is no model.
@@ -151,7 +98,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     keys = {c.endpoint.name: c.endpoint.key.reveal() for c in service.choices if c.endpoint.key}
     masker = Masker(known_secrets(env, keys))
-    service.watch(partial(masker.add, service.provider.name))
+    service.watch(masker.add)
     gate = Gate(policy, own.approver or pending, masker)
     blocks = [
         *instruction_blocks(configured, workspace, clock),
@@ -292,48 +239,6 @@ def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str] | 
     from wisp.host.plans import save_plan
 
     return lambda plan: save_plan(configured.paths.plans, clock, plan)
-
-
-def _with_fallbacks(
-    first: Provider, others: Sequence[Choice], clock: Clock, transport: Transport
-) -> Provider:
-    """`first`, with the others to stand in for it."""
-    if not others:
-        return first
-    from wisp.providers.fallback import Alternative, FallbackProvider
-
-    def alternative(choice: Choice) -> Alternative:
-        return Alternative(
-            choice.endpoint.name,
-            choice.model,
-            lambda: build_provider(choice.endpoint, clock, transport),
-        )
-
-    return FallbackProvider(first, [alternative(choice) for choice in others])
-
-
-def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[Choice]) -> Transport:
-    """The network, a recording of it, or one played back."""
-    keys = [choice.endpoint.key.reveal() for choice in choices]
-    if request.replay:
-        from wisp.providers.replayed import ReplayTransport, load_recording
-
-        try:
-            recording = load_recording(request.replay)
-            return ReplayTransport(
-                recording.exchanges, strict=True, recorded=recording.variables, secrets=keys
-            )
-        except (OSError, ValueError) as exc:
-            raise OpenFailed(f"--replay {request.replay}: {exc}", 2) from None
-    transport = transport_for(env, choices)
-    if not request.record:
-        return transport
-    from wisp.providers.replayed import RecordingTransport
-
-    try:
-        return RecordingTransport(transport, request.record, keys)
-    except OSError as exc:
-        raise OpenFailed(f"--record {request.record}: {exc.strerror or exc}", 2) from None
 
 
 def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Sequence[Block]) -> None:

@@ -1,4 +1,4 @@
-"""The models a person can choose from, as rows: settings, running local servers, the bundled catalogue."""
+"""The models a person can choose from, as rows: settings, running local servers, the catalogue."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ Row = dict[str, Any]
 
 def models(configured: Configured, env: Mapping[str, str], words: str, *, all_: bool) -> list[Row]:
     """One row a model; see `host.small.HostLibrary.models`."""
+    catalogue = configured.paths.catalogue_file
     known = services(configured.settings, env)
     try:
         stored = set(StoredLogins(configured.paths.credentials_file).names())
@@ -29,14 +30,18 @@ def models(configured: Configured, env: Mapping[str, str], words: str, *, all_: 
     rows: list[Row] = []
     for service in known.values():
         has_key = service.name in stored or any(env.get(name) for name in service.key_variables)
-        found: dict[str, Row] = {name: _row(service, name, "configured") for name in service.models}
+        found: dict[str, Row] = {
+            name: _row(service, name, catalogue, "configured") for name in service.models
+        }
         for offer in offers:
             if offer.provider == service.name:
-                found[offer.model] = _row(service, offer.model, "running here", offer.context_window)
+                found[offer.model] = _row(
+                    service, offer.model, catalogue, "running here", offer.context_window
+                )
         if (has_key and not service.models) or all_ or words:
             status = "key found" if has_key else "no key"
-            for listed in catalog().models.get(service.name, ()):
-                found.setdefault(listed.id, _row(service, listed.id, status))
+            for listed in catalog(catalogue).models.get(service.name, ()):
+                found.setdefault(listed.id, _row(service, listed.id, catalogue, status))
         rows += found.values()
     wanted = words.lower().split()
     return [row for row in rows if all(word in _text(row) for word in wanted)]
@@ -50,8 +55,8 @@ async def _offers(known: Iterable[Service], env: Mapping[str, str]) -> list[Offe
         await transport.aclose()
 
 
-def _row(service: Service, name: str, status: str, window: int | None = None) -> Row:
-    info = model_info(service, name)
+def _row(service: Service, name: str, catalogue: str, status: str, window: int | None = None) -> Row:
+    info = model_info(service, name, catalogue)
     return {
         "provider": service.name,
         "model": name,

@@ -63,6 +63,7 @@ async def find_choice(
             logins=logins,
             found_locally=lambda: found,
             need_key=not offline,
+            catalogue=configured.paths.catalogue_file,
         )
 
     try:
@@ -75,6 +76,15 @@ async def find_choice(
     if not offline and choice.service.local and choice.model.context_window is None:
         choice = await _with_window(choice, env)
     return choice, nothing
+
+
+def catalogue_notes(path: str) -> list[str]:
+    """What is wrong with the catalogue that was fetched into that file, if this run looked at it."""
+    if not os.path.exists(path):
+        return []
+    from wisp.providers.catalog import note
+
+    return [said] if (said := note(path)) else []
 
 
 async def _first_local(settings: Settings, env: Mapping[str, str]) -> tuple[str, str] | None:

@@ -76,8 +76,9 @@ class Keys:
             raise _unusable(self.file, exc) from None
         return "the system's keyring" if in_keyring else self.file.path
 
-    def forget(self, provider: str) -> str:
-        """Forget what is stored for `provider`, or for the only one there is when it is empty; its name.
+    def forget(self, provider: str) -> tuple[str, Stored]:
+        """Forget what is stored for `provider`, or for the only one there is when it is empty; its name, and
+        what was forgotten.
 
         Raises:
             OpenFailed: nothing is stored for it, or it is not clear which is meant.
@@ -98,7 +99,7 @@ class Keys:
             raise OpenFailed(str(exc)) from None
         except OSError as exc:
             raise _unusable(self.file, exc) from None
-        return name
+        return name, found[name]
 
     def standings(self) -> list[Standing]:
         """Every provider that has a credential, or has been configured to want one.  Runs no command."""

@@ -14,7 +14,7 @@ from wisp.host.choosing import http_transport
 from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured
 from wisp.host.credentials import CredentialFile, Stored
-from wisp.host.models import ConfigError, services
+from wisp.host.models import ConfigError, Service, services
 from wisp.host.settings import OAuthSettings
 from wisp.messages.ids import Clock
 from wisp.providers import oauth
@@ -30,6 +30,10 @@ PATIENCE = 600.0
 MAX_ANSWER = 256 * 1024
 _TIMEOUTS = Timeouts(connect=10.0, first_byte=30.0, idle=30.0, progress=60.0)
 _PAGE = "<!doctype html><meta charset=utf-8><title>wisp</title><p>{}</p>"
+
+_GOODBYE = 15.0
+"""Seconds a logout waits for the server."""
+_UNTOLD = "the service itself was not told"
 
 Sleep = Callable[[float], Awaitable[object]]
 
@@ -51,6 +55,7 @@ class Server:
             settings.token_url,
             settings.authorization_url,
             settings.device_url,
+            settings.revocation_url,
             settings.scopes,
         )
         self._port = settings.redirect_port
@@ -133,6 +138,23 @@ class Server:
         client = await self.client()
         form = oauth.refresh_form(client, before.refresh)
         return oauth.read_token(*await self._post(client.token_url, form), self._clock.now(), before)
+
+    async def revoke(self, token: Token) -> bool:
+        """Tell the server that a login is over; False where it offers no way to.
+
+        Raises:
+            ProviderError: the server refuses, or does not answer.
+        """
+        client = self._client
+        if self._issuer and not client.revocation_url:
+            status, body = await self._get(oauth.metadata_path(self._issuer))
+            client = oauth.read_metadata(client, self._issuer, status, body)
+        address = oauth.revocation_address(client)
+        if not address:
+            return False
+        for form in oauth.revocation_forms(client, token):
+            oauth.read_revocation(*await self._post(address, form))
+        return True
 
     async def _post(self, address: str, form: bytes) -> tuple[int, bytes]:
         url = parse_url(address)
@@ -234,6 +256,29 @@ class _Callback:
 def stored_from(token: Token) -> Stored:
     """A token as it is kept."""
     return Stored("oauth", token.access, token.refresh, token.expires_at, token.scope)
+
+
+def revoke(service: Service, stored: Stored, env: Mapping[str, str], clock: Clock) -> str:
+    """Tell the server of a login that was just forgotten; what came of it, for a person.  Raises nothing that
+    is expected: the login is forgotten here whatever the server says."""
+
+    async def told() -> bool:
+        transport = http_transport(env, service)
+        try:
+            async with asyncio.timeout(_GOODBYE):
+                server = Server(transport, service.oauth or OAuthSettings(), clock)
+                return await server.revoke(Token(stored.secret, stored.refresh))
+        finally:
+            await transport.aclose()
+
+    try:
+        if asyncio.run(told()):
+            return "the service was told and no longer accepts it"
+    except TimeoutError:
+        return f"the service was not told: no answer within {_GOODBYE:g} s"
+    except (ProviderError, ConfigError) as exc:
+        return f"the service was not told: {exc}"
+    return _UNTOLD
 
 
 def log_in(

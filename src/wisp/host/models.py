@@ -113,6 +113,7 @@ def choose(
     logins: Logins | None = None,
     found_locally: Callable[[], tuple[str, str] | None] = lambda: None,
     need_key: bool = True,
+    catalogue: str = "",
 ) -> Choice:
     """The endpoint and model of a run.
 
@@ -124,6 +125,7 @@ def choose(
         logins: what `wisp login` stored; asked only where environment and command give nothing.
         need_key: whether a service that wants a key must have one; not where nothing is sent.
         found_locally: looks for a local server; `(provider, model)` or None.
+        catalogue: the file of a catalogue that lies over the bundled one.
 
     Raises:
         ConfigError: nothing fits; says what is configured, or how to begin.
@@ -131,7 +133,7 @@ def choose(
     known = services(settings, env)
     logins = logins or NoLogins()
     try:
-        name, model = _names(settings, known, _Keys(env, logins), found_locally)
+        name, model = _names(settings, known, _Keys(env, logins), found_locally, catalogue)
         service = known[name]
         if not service.base_url:
             raise ConfigError(f"the provider {name!r} has no base_url; set it in [providers.{name}]")
@@ -144,7 +146,7 @@ def choose(
     if need_key and not key and not service.local and (service.key_variables or service.oauth):
         raise ConfigError(_no_key(service))
     endpoint = endpoint_of(service, key, token=token, settings=settings, dead_after=dead_after)
-    return Choice(endpoint, model_info(service, model), service, token)
+    return Choice(endpoint, model_info(service, model, catalogue), service, token)
 
 
 def endpoint_of(
@@ -197,6 +199,7 @@ def choose_fallbacks(
     *,
     dead_after: float | None,
     logins: Logins | None = None,
+    catalogue: str = "",
 ) -> tuple[list[Choice], list[str]]:
     """The models of `fallback_models` in order, and a note for each that cannot be used."""
     found: list[Choice] = []
@@ -204,19 +207,26 @@ def choose_fallbacks(
     for name in settings.fallback_models:
         alone = msgspec.structs.replace(settings, model=name, provider="", base_url="")
         try:
-            found.append(choose(alone, env, run_command, dead_after=dead_after, logins=logins))
+            choice = choose(
+                alone, env, run_command, dead_after=dead_after, logins=logins, catalogue=catalogue
+            )
+            found.append(choice)
         except ConfigError as exc:
             notes.append(f"fallback_models: {name} cannot be used: {exc}")
     return found, notes
 
 
-def model_info(service: Service, model: str) -> ModelInfo:
-    """What settings, and for the vendors' own models the catalogue, know of a model."""
+def model_info(service: Service, model: str, catalogue: str = "") -> ModelInfo:
+    """What settings, and for the vendors' own models the catalogue, know of a model.
+
+    Args:
+        catalogue: the file of a catalogue that lies over the bundled one.
+    """
     known = ModelInfo(model)
     if not service.configured or service.name in VENDORS:
         from wisp.providers.catalog import find
 
-        known = find(service.name, model) or known
+        known = find(service.name, model, catalogue) or known
     table = service.models.get(model, ModelSettings())
     price = Price(
         _first(table.input_price, known.price.input),
@@ -242,6 +252,7 @@ def _names(
     known: Mapping[str, Service],
     keys: _Keys,
     found_locally: Callable[[], tuple[str, str] | None],
+    catalogue: str,
 ) -> tuple[str, str]:
     """The names of provider and model."""
     provider, model = settings.provider, settings.model
@@ -259,16 +270,16 @@ def _names(
         )
     if "custom" in known:
         return "custom", model or "default"
-    return _by_model(model, known, keys) if model else _anything(known, keys, found_locally)
+    return _by_model(model, known, keys, catalogue) if model else _anything(known, keys, found_locally)
 
 
-def _by_model(model: str, known: Mapping[str, Service], keys: _Keys) -> tuple[str, str]:
+def _by_model(model: str, known: Mapping[str, Service], keys: _Keys, catalogue: str) -> tuple[str, str]:
     listed = [service.name for service in known.values() if model in service.models]
     if len(listed) == 1:
         return listed[0], model
     from wisp.providers.catalog import find
 
-    vendors = [name for name in known if name in VENDORS and find(name, model)]
+    vendors = [name for name in known if name in VENDORS and find(name, model, catalogue)]
     with_key = [name for name in vendors if keys.have(known[name])]
     if with_key or vendors:
         return (with_key or vendors)[0], model

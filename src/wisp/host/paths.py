@@ -43,6 +43,11 @@ class Paths(msgspec.Struct, frozen=True):
         return os.path.join(self.state, "credentials.json")
 
     @property
+    def catalogue_file(self) -> str:
+        """What `wisp models --refresh` fetched; need not be there."""
+        return os.path.join(self.state, "catalog.json")
+
+    @property
     def plans(self) -> str:
         """What was planned in plan mode."""
         return os.path.join(self.state, "plans")

@@ -52,6 +52,8 @@ class OAuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     authorization_url: str = ""
     token_url: str = ""
     device_url: str = ""
+    revocation_url: str = ""
+    """Where `wisp logout NAME` says that the tokens are no longer wanted (RFC 7009)."""
     issuer: str = ""
     """Where the addresses above are published (RFC 8414), for those that are not given."""
     scopes: tuple[str, ...] = ()

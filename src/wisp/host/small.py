@@ -56,6 +56,18 @@ class HostLibrary:
 
         return models(self._configured(), self._env, words, all_=all_)
 
+    def catalogue_note(self) -> str:
+        """Why the catalogue that was fetched is not used, where `models` found out that it cannot be."""
+        from wisp.providers.catalog import note
+
+        return note(self._configured().paths.catalogue_file)
+
+    def refresh_models(self, address: str) -> str:
+        """Fetch a newer catalogue, from models.dev or from `address`; what it holds."""
+        from wisp.host.refresh import refresh
+
+        return refresh(self._configured(), self._env, self._clock, address)
+
     def providers(self) -> list[str]:
         """The names of every provider that can be logged in to."""
         from wisp.host.keys import Keys
@@ -87,11 +99,18 @@ class HostLibrary:
         return log_in(self._configured(), self._env, self._clock, provider, show, device=device)
 
     def logout(self, provider: str) -> str:
-        """Forget what is stored."""
+        """Forget what is stored; where it was a login and the service can be told, tell it."""
         from wisp.host.keys import Keys
 
-        name = Keys(self._configured(), self._env).forget(provider)
-        return f"what was stored for {name} is gone; the service itself was not told"
+        keys = Keys(self._configured(), self._env)
+        name, stored = keys.forget(provider)
+        told = "the service itself was not told"
+        service = keys.services.get(name)
+        if stored.kind == "oauth" and service is not None and service.oauth is not None:
+            from wisp.host.login import revoke
+
+            told = revoke(service, stored, self._env, self._clock)
+        return f"what was stored for {name} is gone; {told}"
 
     def auth_status(self) -> list[dict[str, Any]]:
         """Which provider's credential comes from where; never a credential."""

@@ -29,6 +29,13 @@ def clean(text: str) -> str:
     return _SURROGATE.sub("\ufffd", text) if not text.isascii() and _SURROGATE.search(text) else text
 
 
+def paired(text: str) -> str:
+    """`text`, where two halves of a surrogate pair side by side are the one character they mean."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
 def strict_object(text: str) -> dict[str, Any]:
     """Parse one JSON object the way a careful reader would (RFC 8259, and I-JSON's unique names).
 
@@ -41,7 +48,7 @@ def strict_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(
             text,
-            object_pairs_hook=_unique,
+            object_pairs_hook=unique,
             parse_constant=_no_constant,
             parse_int=_bounded_int,
             parse_float=_finite,
@@ -104,7 +111,12 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these members; for `object_pairs_hook`.
+
+    Raises:
+        NotAnObject: a name appears twice.
+    """
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()

@@ -90,13 +90,19 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
+_DELTAS: dict[str, type[TextDelta | ThinkingDelta | ArgumentsDelta]] = {
+    "text": TextDelta,
+    "thinking": ThinkingDelta,
+    "tool_use": ArgumentsDelta,
+}
+
+
 class _OpenBlock(msgspec.Struct):
     """A block whose deltas are coming in."""
 
     part: int
     kind: str
     start: dict[str, Any]
-    texts: list[str]
     signature: str = ""
     citations: list[Any] = []
 
@@ -197,14 +203,12 @@ class MessagesDecoder:
             started = self._parts.start("tool_call", start["id"], word(start.get("name")))
         else:
             started = self._parts.start("opaque")
-        block = _OpenBlock(started.index, kind, start, self._parts.texts(started.index), citations=[])
+        block = _OpenBlock(started.index, kind, start, citations=[])
         self._open[index] = block
         events.append(started)
         opening = start.get("thinking") if kind == "thinking" else start.get("text")
         if kind in ("text", "thinking") and isinstance(opening, str) and opening:
-            block.texts.append(opening)
-            shown = TextDelta if kind == "text" else ThinkingDelta
-            events.append(shown(started.index, opening))
+            events += self._grown(block, opening)
         if isinstance(start.get("signature"), str):
             block.signature = start["signature"]
 
@@ -217,17 +221,11 @@ class MessagesDecoder:
             self.ignored += 1
             return ()
         if delta.type == "text_delta" and block.kind == "text":
-            text = delta.text or ""
-            block.texts.append(text)
-            return (TextDelta(block.part, text),) if text else ()
+            return self._grown(block, delta.text or "")
         if delta.type == "thinking_delta" and block.kind == "thinking":
-            text = delta.thinking or ""
-            block.texts.append(text)
-            return (ThinkingDelta(block.part, text),) if text else ()
+            return self._grown(block, delta.thinking or "")
         if delta.type == "input_json_delta":
-            text = delta.partial_json or ""
-            block.texts.append(text)
-            return (ArgumentsDelta(block.part, text),) if text and block.kind == "tool_use" else ()
+            return self._grown(block, delta.partial_json or "")
         if delta.type == "signature_delta":
             block.signature = delta.signature or block.signature
         elif delta.type == "citations_delta":
@@ -240,12 +238,16 @@ class MessagesDecoder:
             self.ignored += 1
         return ()
 
+    def _grown(self, block: _OpenBlock, text: str) -> Sequence[ProviderEvent]:
+        return _shown(block, self._parts.grow(block.part, text)) if text else ()
+
     def _block_stop(self, event: _Event, events: list[ProviderEvent]) -> None:
         block = self._open.pop(event.index or 0, None)
         if block is None:
             self.ignored += 1  # says nothing, loses nothing
             return
-        text = "".join(block.texts)
+        events += _shown(block, self._parts.rest(block.part))
+        text = self._parts.joined(block.part)
         made: AssistantBlock
         if block.kind == "text":
             made = Text(text)
@@ -291,6 +293,11 @@ class MessagesDecoder:
         items = tuple(self._items.get(k, "") for k in self._parts.kept()) if self._items else ()
         native = self._target.native(items, self._response_id)
         events.append(Finished(make_message(blocks, stop, usage_of(self._usage), native, error)))
+
+
+def _shown(block: _OpenBlock, text: str) -> Sequence[ProviderEvent]:
+    delta = _DELTAS.get(block.kind)
+    return (delta(block.part, text),) if delta is not None and text else ()
 
 
 def _opaque(block: _OpenBlock, text: str) -> str:

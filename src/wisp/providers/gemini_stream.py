@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from wisp.messages.codec import clean
+from wisp.messages.codec import clean, paired
 from wisp.messages.content import AssistantBlock, Opaque, Text, Thinking
 from wisp.messages.message import StopReason
 from wisp.messages.usage import Usage
@@ -32,6 +32,7 @@ from wisp.providers.wire import (
     load,
     make_call,
     make_message,
+    sendable,
     stream_error,
     unknown_stop,
 )
@@ -75,6 +76,8 @@ class _Part(msgspec.Struct, rename="camel"):
 
 _CHUNK = msgspec.json.Decoder(_Chunk | None)
 _PART = msgspec.json.Decoder(_Part)
+_PARTS = frozenset(("parts",))
+_ARGUMENTS = frozenset(("args",))
 
 _STOPS: dict[str, StopReason] = {
     "STOP": "stop",
@@ -121,7 +124,7 @@ class GeminiDecoder:
         if self.finished or data.strip() == b"[DONE]":
             return ()
         try:
-            chunk = load(data, _CHUNK)
+            chunk = load(data, _CHUNK, _PARTS)
         except msgspec.ValidationError:
             if name not in ("", "message"):
                 self.ignored += 1
@@ -154,8 +157,8 @@ class GeminiDecoder:
             return
         for raw in candidate.content.parts if candidate.content is not None else ():
             try:
-                part = _PART.decode(raw)
-            except msgspec.DecodeError:
+                part = load(bytes(raw), _PART, _ARGUMENTS)
+            except msgspec.ValidationError:
                 raise WireError("a part of the answer has the wrong shape") from None
             self._part(part, bytes(raw), events)
         if candidate.finish_reason:
@@ -168,22 +171,23 @@ class GeminiDecoder:
     def _part(self, part: _Part, raw: bytes, events: list[ProviderEvent]) -> None:
         if part.function_call is not None:
             self._end_prose(events)
-            self._items.append(raw.decode())
+            self._items.append(sendable(raw))
             self._call(part.function_call, events)
         elif part.text is not None:
             if part.thought_signature is None and not part.thought:
                 self._plain(part.text)  # an empty one only carries the finish reason
             else:
-                self._items.append(raw.decode())
+                self._items.append(sendable(raw))
             if part.text:
                 self._say("thinking" if part.thought else "text", part.text, events)
         else:
             self._end_prose(events)
-            self._items.append(raw.decode())
-            fields = msgspec.json.decode(raw)
+            whole = sendable(raw)
+            self._items.append(whole)
+            fields = msgspec.json.decode(whole)
             kind = next(iter(fields), "unknown") if isinstance(fields, dict) else "unknown"
             started = self._parts.start("opaque")
-            events += (started, self._parts.end(started.index, Opaque(kind, raw.decode())))
+            events += (started, self._parts.end(started.index, Opaque(kind, whole)))
 
     def _plain(self, text: str) -> None:
         if not text:
@@ -201,12 +205,14 @@ class GeminiDecoder:
             self._prose = (kind, started.index)
             events.append(started)
         index = self._prose[1]
-        self._parts.texts(index).append(text)
-        events.append(TextDelta(index, text) if kind == "text" else ThinkingDelta(index, text))
+        if text := self._parts.grow(index, text):
+            events.append(TextDelta(index, text) if kind == "text" else ThinkingDelta(index, text))
 
     def _end_prose(self, events: list[ProviderEvent]) -> None:
         if self._prose is not None:
             kind, index = self._prose
+            if rest := self._parts.rest(index):
+                events.append(TextDelta(index, rest) if kind == "text" else ThinkingDelta(index, rest))
             text = self._parts.joined(index)
             events.append(self._parts.end(index, Text(text) if kind == "text" else Thinking(text)))
             self._prose = None
@@ -236,7 +242,8 @@ class GeminiDecoder:
         blocks = self._parts.blocks()
         stop, error = self._stop(blocks)
         items = tuple(
-            item if isinstance(item, str) else dump({"text": "".join(item)}).decode() for item in self._items
+            item if isinstance(item, str) else dump({"text": paired("".join(item))}).decode()
+            for item in self._items
         )
         native = self._target.native(items, self._response_id)
         events.append(Finished(make_message(blocks, stop, usage_of(self._usage), native, error)))

@@ -1,7 +1,8 @@
 """Tools as each dialect takes them: schemas without the keywords it refuses, names in its alphabet.
 
 Pure.  What cannot be said in a dialect leaves that one tool out, with a note that names it; the request
-goes on.  Lowering may loosen a schema, never tighten it for what the tool must have: arguments are checked
+goes on.  References are written out; a schema that holds itself is written once, and within it stands only
+its type.  Lowering may loosen a schema, never tighten it for what the tool must have: arguments are checked
 by the tool itself, against its own schema.
 """
 
@@ -197,9 +198,9 @@ class _Lowering:
 
     def _reference(self, given: dict[str, Any], depth: int, merge: bool) -> dict[str, Any]:
         pointer = given["$ref"]
-        if pointer in self._following:
-            raise Unsayable(f"its schema refers to itself ({pointer})")
         target = self._target(pointer)
+        if pointer in self._following:
+            return self._cut(target, given)
         beside = {name: value for name, value in given.items() if name != "$ref"}
         self._following.append(pointer)
         try:
@@ -207,6 +208,19 @@ class _Lowering:
         finally:
             self._following.pop()
         return {**made, **self.schema(beside, depth + 1)} if beside else made
+
+    def _cut(self, target: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """A schema inside itself: no more than its type is said there, the tool checks the rest."""
+        made: dict[str, Any] = {}
+        if isinstance(target, dict):
+            if _is_type(target.get("type")):
+                made["type"] = target["type"]
+            elif "properties" in target:
+                made["type"] = "object"
+            described = given.get("description", target.get("description"))
+            if isinstance(described, str):
+                made["description"] = described
+        return self._tidy(made)
 
     def _target(self, pointer: Any) -> Any:
         if not isinstance(pointer, str) or not (pointer == "#" or pointer.startswith("#/")):

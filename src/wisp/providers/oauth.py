@@ -1,8 +1,9 @@
 """OAuth 2 as a client, the protocol alone: what to send, what an answer means.  Pure.
 
 Authorization code with PKCE and a loopback callback (RFC 6749, 7636, 8252), the device grant (RFC 8628),
-refreshing with rotation, and where a server publishes its addresses (RFC 8414).  Opens no connection,
-reads no clock, stores nothing: `host.login` does.  Imported only for a login and to renew one.
+refreshing with rotation, revocation (RFC 7009), and where a server publishes its addresses (RFC 8414).
+Opens no connection, reads no clock, stores nothing: `host.login` does.  Imported only for a login and to
+renew or end one.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class OAuthClient(msgspec.Struct, frozen=True):
     token_url: str
     authorization_url: str = ""
     device_url: str = ""
+    revocation_url: str = ""
     scopes: tuple[str, ...] = ()
 
 
@@ -130,6 +132,7 @@ def read_metadata(client: OAuthClient, issuer: str, status: int, body: bytes) ->
         token_url=client.token_url or _text(found, "token_endpoint"),
         authorization_url=client.authorization_url or _text(found, "authorization_endpoint"),
         device_url=client.device_url or _text(found, "device_authorization_endpoint"),
+        revocation_url=client.revocation_url or _text(found, "revocation_endpoint"),
     )
 
 
@@ -276,6 +279,37 @@ def read_token(status: int, body: bytes, now: float, before: Token | None = None
     )
 
 
+def revocation_address(client: OAuthClient) -> str:
+    """Where tokens are revoked; empty where the server offers no such place.
+
+    Raises:
+        OAuthError: it is neither https nor on this machine.
+    """
+    if client.revocation_url:
+        _check_address(client.revocation_url)
+    return client.revocation_url
+
+
+def revocation_forms(client: OAuthClient, token: Token) -> list[bytes]:
+    """The requests that end a login: the refresh token first, without which there is no new access token."""
+    tokens = (("refresh_token", token.refresh), ("access_token", token.access))
+    return [
+        _form(token=value, token_type_hint=hint, client_id=client.client_id)
+        for hint, value in tokens
+        if value
+    ]
+
+
+def read_revocation(status: int, body: bytes) -> None:
+    """The answer to one of them; a token that the server does not know is as good as revoked.
+
+    Raises:
+        OAuthError: the token may still be good.
+    """
+    if status != 200:
+        raise _refused(_object(body), status, "the token was not revoked")
+
+
 def expired(expires_at: float | None, now: float) -> bool:
     """Whether a token ends so soon that a request might outlive it."""
     return expires_at is not None and now >= expires_at - EARLY
@@ -284,14 +318,14 @@ def expired(expires_at: float | None, now: float) -> bool:
 # -- small things -----------------------------------------------------------------------------------------
 
 
-def _refused(found: Mapping[str, Any], status: int = 0) -> OAuthError:
+def _refused(found: Mapping[str, Any], status: int = 0, what: str = "the login failed") -> OAuthError:
     code = _plain(_text(found, "error"))
     said = _plain(_text(found, "error_description"))
     known = _REASONS.get(code)
     where = f" (HTTP {status})" if status and not code else ""
     reason = known or said or code or "the answer is not what an authorization server says"
     more = f": {said}" if known and said else ""
-    return OAuthError(f"the login failed{where}: {reason}{more}", code)
+    return OAuthError(f"{what}{where}: {reason}{more}", code)
 
 
 _REASONS = {

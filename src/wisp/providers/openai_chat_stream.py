@@ -199,12 +199,14 @@ class ChatDecoder:
             self._prose = (kind, started.index)
             events.append(started)
         index = self._prose[1]
-        self._parts.texts(index).append(text)
-        events.append(TextDelta(index, text) if kind == "text" else ThinkingDelta(index, text))
+        if text := self._parts.grow(index, text):
+            events.append(TextDelta(index, text) if kind == "text" else ThinkingDelta(index, text))
 
     def _end_prose(self, events: list[ProviderEvent]) -> None:
         if self._prose is not None:
             kind, index = self._prose
+            if rest := self._parts.rest(index):
+                events.append(TextDelta(index, rest) if kind == "text" else ThinkingDelta(index, rest))
             text = self._parts.joined(index)
             events.append(self._parts.end(index, Text(text) if kind == "text" else Thinking(text)))
             self._prose = None
@@ -218,7 +220,7 @@ class ChatDecoder:
             self._end_prose(events)
             events.append(self._announce(call))
             if call.held:
-                events.append(self._grow(call, "".join(call.held)))
+                self._grow(call, "".join(call.held), events)
         text = function.arguments
         if isinstance(text, dict):
             text = dump(text).decode()
@@ -226,7 +228,7 @@ class ChatDecoder:
             if call.part < 0:
                 call.held.append(text)
             else:
-                events.append(self._grow(call, text))
+                self._grow(call, text, events)
 
     def _call_of(self, fragment: _CallDelta, function: _Function) -> _OpenCall:
         """Which call a fragment belongs to: by index; where servers leave that out, by id, else the last."""
@@ -254,9 +256,9 @@ class ChatDecoder:
         call.part = started.index
         return started
 
-    def _grow(self, call: _OpenCall, text: str) -> ArgumentsDelta:
-        self._parts.texts(call.part).append(text)
-        return ArgumentsDelta(call.part, text)
+    def _grow(self, call: _OpenCall, text: str, events: list[ProviderEvent]) -> None:
+        if text := self._parts.grow(call.part, text):
+            events.append(ArgumentsDelta(call.part, text))
 
     def end(self) -> Sequence[ProviderEvent]:
         """The bytes are over; lawful only once a finish reason was seen.
@@ -274,7 +276,7 @@ class ChatDecoder:
         for call in self._calls:
             if call.part < 0:
                 events.append(self._announce(call))
-                self._parts.texts(call.part).extend(call.held)
+                self._parts.grow(call.part, "".join(call.held))
             block = make_call(call.id, call.name, self._parts.joined(call.part))
             events.append(self._parts.end(call.part, block))
         blocks = self._parts.blocks()

@@ -32,6 +32,7 @@ from wisp.providers.wire import (
     load,
     make_call,
     make_message,
+    sendable,
     stream_error,
     unknown_stop,
     word,
@@ -66,6 +67,7 @@ class _Item(msgspec.Struct):
 
 
 _EVENT = msgspec.json.Decoder(_Event | None)
+_ITEMS = frozenset(("item",))
 _KIND = msgspec.json.Decoder(_Kind)
 _ITEM = msgspec.json.Decoder(_Item)
 
@@ -126,7 +128,7 @@ class ResponsesDecoder:
         if self.finished or data == b"[DONE]":
             return ()
         try:
-            event = load(data, _EVENT)
+            event = load(data, _EVENT, _ITEMS)
         except msgspec.ValidationError:
             return self._misshapen(data)
         if event is None:
@@ -205,17 +207,17 @@ class ResponsesDecoder:
             return ()
         if opened.kind == "text" and kind in _TEXT:
             self._refused = self._refused or kind == "response.refusal.delta"
-            self._parts.texts(opened.part).append(text)
-            return (TextDelta(opened.part, text),)
+            text = self._parts.grow(opened.part, text)
+            return (TextDelta(opened.part, text),) if text else ()
         if opened.kind == "thinking" and kind in _THOUGHT:
             if event.summary_index is not None and event.summary_index != opened.summary:
                 opened.summary = event.summary_index
                 text = "\n\n" + text
-            self._parts.texts(opened.part).append(text)
-            return (ThinkingDelta(opened.part, text),)
+            text = self._parts.grow(opened.part, text)
+            return (ThinkingDelta(opened.part, text),) if text else ()
         if opened.kind == "tool_call" and kind == _CALL:
-            self._parts.texts(opened.part).append(text)
-            return (ArgumentsDelta(opened.part, text),)
+            text = self._parts.grow(opened.part, text)
+            return (ArgumentsDelta(opened.part, text),) if text else ()
         self.ignored += 1
         return ()
 
@@ -232,7 +234,7 @@ class ResponsesDecoder:
             del self._open[index]
         if _PART_OF.get(item.type, "opaque") != opened.kind:
             raise WireError(f"protocol error: item {index} began as {opened.type} and ended as {item.type}")
-        text = bytes(event.item).decode()
+        text = sendable(event.item)
         self._items[index] = text
         events.append(self._parts.end(opened.part, self._block(opened, item, text)))
 
@@ -306,7 +308,7 @@ def _item(raw: msgspec.Raw) -> _Item:
     if not bytes(raw):
         raise WireError("protocol error: an item event without its item")
     try:
-        return _ITEM.decode(raw)
+        return _ITEM.decode(sendable(raw))
     except msgspec.DecodeError:
         raise WireError("an item of the answer has the wrong shape") from None
 

@@ -6,11 +6,12 @@ Pure values and functions.  Knows no dialect and no network.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from wisp.messages.codec import arguments_or_fault, ascii_json, clean
+from wisp.messages.codec import arguments_or_fault, clean, paired, unique
 from wisp.messages.content import AssistantBlock, Text, ToolCall
 from wisp.messages.message import AssistantMessage, Native, StopReason
 from wisp.messages.usage import Usage
@@ -160,8 +161,44 @@ def raw_json(text: str) -> msgspec.Raw | None:
     return msgspec.Raw(encoded)
 
 
-def load(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+def sendable(raw: bytes | msgspec.Raw) -> str:
+    """JSON that came as part of an event, as it may be kept: as it is, but for halves of surrogate pairs."""
+    text = bytes(raw).decode()
+    if "\\u" not in text:
+        return text
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        import json
+
+        with suppress(ValueError, RecursionError):
+            return dump(json.loads(text)).decode()
+    return text
+
+
+_SAYS = frozenset(
+    (
+        "content",
+        "text",
+        "thinking",
+        "delta",
+        "reasoning",
+        "reasoning_content",
+        "refusal",
+        "partial_json",
+        "arguments",
+    )
+)
+"""Names under which events carry pieces of a text, which may be cut between the halves of a character."""
+
+
+def load(data: bytes, decoder: msgspec.json.Decoder[T], raw: frozenset[str] = frozenset()) -> T:
     """Decode one event's data; half surrogates and invalid UTF-8 are mended, anything else is an error.
+
+    Only in a piece of text does a half stay what it is: `Parts.grow` waits for the other one.
+
+    Args:
+        raw: the names whose values, or whose items, the decoder leaves undecoded.
 
     Raises:
         msgspec.ValidationError: JSON, but not of the expected shape.
@@ -178,13 +215,32 @@ def load(data: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     import json  # the forgiving way, for what the quick one refuses
 
     try:
-        value = json.loads(data.decode("utf-8", "replace"))
-        return decoder.decode(ascii_json(scrub(value)))
+        value = json.loads(data.decode("utf-8", "replace"), object_pairs_hook=unique)
+        made: T = msgspec.convert(_mended(value, "", raw), decoder.type)
+        return made
     except msgspec.ValidationError:
         raise
     except (ValueError, RecursionError):
         excerpt = data[:80].decode("utf-8", "replace")
         raise WireError(f"an event of the answer is not JSON: {excerpt!r}") from None
+
+
+def _mended(value: Any, name: str, raw: frozenset[str]) -> Any:
+    if name in raw:
+        return [_raw(item) for item in value] if isinstance(value, list) else _raw(value)
+    if isinstance(value, str):
+        return value if name in _SAYS else clean(value)
+    if isinstance(value, dict):
+        return {clean(key): _mended(item, key, raw) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_mended(item, name, raw) for item in value]
+    return value
+
+
+def _raw(value: Any) -> msgspec.Raw:
+    import json
+
+    return msgspec.Raw(json.dumps(value).encode())  # ASCII, halves and all
 
 
 class Parts:
@@ -193,6 +249,7 @@ class Parts:
     def __init__(self) -> None:
         self._open: dict[int, tuple[PartKind, list[str]]] = {}
         self._blocks: dict[int, AssistantBlock] = {}
+        self._halves: dict[int, str] = {}
         self._count = 0
 
     def start(self, kind: PartKind, call_id: str = "", name: str = "") -> PartStarted:
@@ -202,12 +259,34 @@ class Parts:
         self._open[index] = (kind, [])
         return PartStarted(index, kind, call_id, name)
 
-    def texts(self, index: int) -> list[str]:
-        """The list that an open part's deltas are appended to."""
-        return self._open[index][1]
+    def grow(self, index: int, text: str) -> str:
+        """Take the next piece of an open part; what may be shown of it now.
+
+        Half a character at its end waits for the next piece.  A half that stays alone becomes U+FFFD, but in
+        arguments stays what it is: no call may run with it.
+        """
+        kind, texts = self._open[index]
+        if text.isascii() and not self._halves:
+            texts.append(text)
+            return text
+        text = paired(self._halves.pop(index, "") + text)
+        if "\ud800" <= text[-1:] <= "\udbff":
+            self._halves[index], text = text[-1], text[:-1]
+        shown = clean(text)
+        texts.append(text if kind == "tool_call" else shown)
+        return shown
+
+    def rest(self, index: int) -> str:
+        """No piece of an open part comes any more; what of it has not been shown."""
+        half = self._halves.pop(index, "")
+        if half:
+            kind, texts = self._open[index]
+            texts.append(half if kind == "tool_call" else clean(half))
+        return clean(half)
 
     def joined(self, index: int) -> str:
-        """All deltas of an open part."""
+        """All that was said in an open part."""
+        self.rest(index)
         return "".join(self._open[index][1])
 
     def end(self, index: int, block: AssistantBlock) -> PartEnded:

@@ -40,6 +40,7 @@ commands:
   wisp sessions list|show|scrub  what was said before; scrub takes credentials out
   wisp undo | wisp redo       put files back to before the last run, or forward again
   wisp models [WORDS]         the models you can use; with words, a search through all that are known
+  wisp models --refresh       fetch newer windows and prices from models.dev
   wisp login|logout [PROVIDER]  keep a key, or forget it
   wisp auth status            which credential comes from where
   wisp trust status|allow|revoke|forget [DIR]
@@ -88,6 +89,8 @@ class Invocation(msgspec.Struct):
     device: bool = False
     keyring: bool = False
     with_key: bool = False
+    refresh: bool = False
+    source: str = ""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -306,6 +309,36 @@ def _login(argv: list[str]) -> Invocation:
     )
 
 
+def _models(argv: list[str]) -> Invocation:
+    parser = _Parser(
+        prog="wisp models",
+        usage="wisp models [WORDS] [--all] [--json]\n       wisp models --refresh [--from URL]",
+        description="The models you can use: configured, offered by a local server that runs, or of a vendor "
+        "whose key is there. With WORDS or --all, those of every known vendor.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--all", action="store_true", help="every model that is known")
+    parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.add_argument(
+        "--refresh", action="store_true", help="fetch newer data from models.dev; never done unasked"
+    )
+    parser.add_argument("--from", dest="source", metavar="URL", help="another source in the same format")
+    found = parser.parse_args(argv)
+    if found.source and not found.refresh:
+        raise UsageError("--from belongs to --refresh; see 'wisp models --help'")
+    if found.refresh and (found.words or found.all or found.json):
+        raise UsageError("--refresh stands alone; list the models afterwards; see 'wisp models --help'")
+    return Invocation(
+        "models",
+        words=found.words,
+        json=found.json,
+        all=found.all,
+        refresh=found.refresh,
+        source=found.source or "",
+    )
+
+
 _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
@@ -319,14 +352,7 @@ _PARSE: dict[str, _Read] = {
         most=2,
         flags=(*_JSON, "--yes"),
     ),
-    "models": _words(
-        "models",
-        "[WORDS] [--all] [--json]",
-        "The models you can use: configured, offered by a local server that runs, or of a vendor whose "
-        "key is there. With WORDS or --all, those of every known vendor.",
-        most=20,
-        flags=("--all", *_JSON),
-    ),
+    "models": _models,
     "login": _login,
     "logout": _words("logout", "[PROVIDER]", "Forgets what is stored for a provider.", most=1),
     "auth": _words("auth", "status [--json]", "Which credential comes from where.", most=1, flags=_JSON),
