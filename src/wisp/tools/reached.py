@@ -25,6 +25,8 @@ _DIFF = re.compile(r"\bdiff\s")
 _CREDENTIALS = re.compile(rb"(?i)://[^/\s]*@|extraheader|token|password")
 _PUBLISHED = frozenset({"node_modules", "site-packages"})
 """Folders of other people's published files: what looks like a key there is none of the user's."""
+_LONGEST = 65_536
+"""Longest command looked at, in characters."""
 _MOST_WORDS = 200
 _MOST_NAMES = 1000
 _MOST_STARS = 4
@@ -42,6 +44,8 @@ class Reached(NamedTuple):
 
 def reached(workspace: Workspace, command: str) -> Reached:
     """Look at everything that words of `command` may name, patterns and searched folders included."""
+    if len(command) > _LONGEST:
+        return Reached((), "it is too long to look at")
     words = _words(command)
     bases = [workspace.cwd]
     outside: dict[str, None] = {}
