@@ -376,3 +376,13 @@ def test_an_answer_that_was_cut_costs_an_unknown_amount(tmp_path: Path) -> None:
     )
     assert result["error"] == "the time of --max-time is used up"
     assert result["provider_ms"] > 0
+
+
+def test_an_ignored_setting_is_told_in_json_mode_too(tmp_path: Path) -> None:
+    """A limit that does not hold is nothing to be silent about; stdout stays one object."""
+    with ServerThread([{"text": "well"}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        done = program.run("-p", "hi", "--output-format", "json", WISP_MAX_TURNS="many")
+
+    assert (done.returncode, result_of(done)["result"]) == (0, "well")
+    assert "WISP_MAX_TURNS" in done.stderr

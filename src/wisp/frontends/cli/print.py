@@ -207,10 +207,13 @@ def explain(run: RunView, judged: Verdict) -> str:
 
 
 class JsonOutput:
-    """One result object on stdout at the end; nothing else."""
+    """One result object on stdout at the end; nothing else there."""
 
     def begin(self, client: HostClient) -> None:
-        """Nothing."""
+        """Say on stderr what a person should know beforehand: the object has no place for it."""
+        for note in client.snapshot().notes:
+            with suppress(OSError, ValueError):
+                print(safe(note), file=sys.stderr, flush=True)
 
     def event(self, envelope: Envelope) -> None:
         """Nothing."""
