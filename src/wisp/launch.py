@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,11 +18,8 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """The `wisp` command; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words == ["--version"]:
-        from wisp._version import __version__
+    from wisp.frontends.cli.streams import OutputFailed
 
-        print(f"wisp {__version__}")
-        return 0
     try:
         code = _main(words)
     except KeyboardInterrupt:
@@ -31,31 +29,48 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         quiet_stdout()
         code = 141
+    except OutputFailed as exc:
+        print(f"wisp: {exc}", file=sys.stderr)
+        code = 1
     return code
 
 
 def entry() -> None:
     """The installed script: like `main`, but leaves at once, tearing nothing down that the system frees."""
+    from wisp.frontends.cli.streams import OutputFailed, make_usable, put
+
+    make_usable()
     code = main()
     try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):
+        put("")
+    except BrokenPipeError:
         code = code or 141
+    except OutputFailed as exc:
+        print(f"wisp: {exc}", file=sys.stderr)
+        code = code or 1
+    with suppress(OSError):
+        sys.stderr.flush()
     os._exit(code)
 
 
 def _main(words: list[str]) -> int:
+    if words == ["--version"]:
+        from wisp._version import __version__
+        from wisp.frontends.cli.streams import put
+
+        put(f"wisp {__version__}\n")
+        return 0
     if sys.platform != "linux" and sys.platform != "darwin":
         print("wisp runs on Linux and macOS; on Windows use it inside WSL.", file=sys.stderr)
         return 3
-    from wisp.frontends.cli.args import UsageError, parse
+    from wisp.frontends.cli.args import UsageError, form_asked_for, parse
 
     try:
         invocation = parse(words)
     except UsageError as exc:
-        print(f"wisp: {exc}", file=sys.stderr)
-        return 2
+        from wisp.frontends.cli.run import failed
+
+        return failed(str(exc), 2, form_asked_for(words))
     except SystemExit as exc:  # after --help
         return int(exc.code or 0)
     return _dispatch(invocation)

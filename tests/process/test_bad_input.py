@@ -31,6 +31,8 @@ CASES = [
     (["-p", "x", "--allow", "not a rule("], 2, "rule"),
     (["-p", "x", "--continue", "--resume", "abc"], 2, "exclude"),
     (["-p", "x", "--resume", "zzzzzz"], 2, "zzzzzz"),
+    (["-p", "x", "--resume", ""], 2, "--resume needs"),
+    (["undo", "--resume", ""], 2, "--resume needs"),
     (["-p", "x", "--model", "nowhere/none"], 3, "local/test-model"),
     (["-p", "x", "--provider", "nowhere"], 3, "local/test-model"),
     (["-p", "x", "--cwd", "/no/such/folder"], 2, "/no/such/folder"),
@@ -285,3 +287,102 @@ def test_yes_without_a_sandbox_refuses_and_names_full(program: Program) -> None:
     _clean(done)
     assert done.returncode == 3
     assert "--permission-mode full" in done.stderr
+
+
+@pytest.mark.parametrize("asked", [["--output-format", "json"], ["--output-format=stream-json"]], ids=str)
+def test_a_wrong_option_in_a_json_mode_still_gives_the_result_object(
+    asked: list[str], program: Program
+) -> None:
+    """The one line on stdout that a script reads is there, and says what the exit code says."""
+    done = program.run("-p", "x", "--max-turns", "0", *asked)
+
+    result = result_of(done)
+    assert (done.returncode, result["exit_code"], result["is_error"]) == (2, 2, True)
+    assert "--max-turns" in result["error"]
+
+
+def _shell(program: Program, command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    words = " ".join(program.argv)
+    return subprocess.run(
+        ["bash", "-c", command.replace("WISP", words)],
+        cwd=program.project,
+        env={**program.env, **env},
+        text=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+
+
+def test_a_closed_stream_is_quiet_and_changes_nothing(tmp_path: Path) -> None:
+    """Neither a traceback nor another exit code than the result object has."""
+    with ServerThread([{"text": "well"}, {"text": "well"}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        out = _shell(program, "WISP -p hi >&-")
+        err = _shell(program, "WISP -p hi --output-format json 2>&-")
+
+    assert (out.returncode, out.stdout, out.stderr) == (0, "", "")
+    assert (err.returncode, result_of(err)["exit_code"], err.stderr) == (0, 0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "args", ["-p hi", "-p hi --output-format json", "--version", "--help", "models --all"]
+)
+def test_an_output_that_takes_nothing_is_a_failure_in_one_sentence(args: str, tmp_path: Path) -> None:
+    """A full disk is not a reader that left, and no traceback."""
+    with ServerThread([{"text": "well"}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        done = _shell(program, f"WISP {args} >/dev/full")
+
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1 and "No space left on device" in done.stderr
+
+
+def test_a_reader_that_leaves_a_list_is_nothing_to_tell(program: Program) -> None:
+    """`wisp models --all | head -1`."""
+    done = _shell(program, "WISP models --all | true; echo ${PIPESTATUS[0]}")
+
+    assert (done.stdout, done.stderr) == ("141\n", "")
+
+
+def test_a_locale_without_the_character_is_no_reason_to_fail(tmp_path: Path) -> None:
+    """It is spelled out instead."""
+    with ServerThread([{"text": "caf\u00e9"}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        done = program.run("-p", "hi", PYTHONIOENCODING="ascii")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "caf\\xe9\n", "")
+
+
+def test_more_input_than_is_read_is_refused_and_not_cut(program: Program) -> None:
+    """A prompt whose end is missing asks for something else."""
+    done = program.run("-p", "-", stdin="x" * 10_000_001)
+
+    assert done.returncode == 2
+    assert "10,000,000 bytes" in done.stderr
+
+
+def test_an_answer_that_was_cut_costs_an_unknown_amount(tmp_path: Path) -> None:
+    """It was paid for, and nobody was told what: null, never 0; and the reason is a sentence."""
+    with ServerThread([{"text": "slow " * 100, "pause": 0.2}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        result = result_of(program.run("-p", "hi", "--output-format", "json", "--max-time", "1"))
+
+    assert (result["num_turns"], result["total_cost_usd"], result["usage"]["output_tokens"]) == (
+        1,
+        None,
+        None,
+    )
+    assert result["error"] == "the time of --max-time is used up"
+    assert result["provider_ms"] > 0
+
+
+def test_an_ignored_setting_is_told_in_json_mode_too(tmp_path: Path) -> None:
+    """A limit that does not hold is nothing to be silent about; stdout stays one object."""
+    with ServerThread([{"text": "well"}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        done = program.run("-p", "hi", "--output-format", "json", WISP_MAX_TURNS="many")
+
+    assert (done.returncode, result_of(done)["result"]) == (0, "well")
+    assert "WISP_MAX_TURNS" in done.stderr

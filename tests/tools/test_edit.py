@@ -343,3 +343,19 @@ def test_outside_files_are_not_looked_at_before_they_are_allowed(bench: Bench, t
     allowed = bench.prepare("edit", path=str(secret), edits=[{"old_text": "1234", "new_text": "5678"}])
     assert not bench.run(allowed).is_error
     assert secret.read_text() == "the code is 5678\n"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_more_places_than_are_looked_for_are_refused_and_not_left_behind(end: str) -> None:
+    """All or nothing: never the first ten thousand, reported as if they were all."""
+
+    def replaced(times: int) -> bytes:
+        edit = Change(f"foo{end}", f"bar{end}", replace_all=True)
+        return plan_edits(f"foo{end}".encode() * times, [edit], "f", DEFAULT_FALLBACKS).data
+
+    assert replaced(10_000) == f"bar{end}".encode() * 10_000
+    with pytest.raises(ToolFailure, match="more than 10,000 times") as caught:
+        replaced(10_001)
+    assert caught.value.code == "too_large"
+    with pytest.raises(ToolFailure, match="occurs more than 10,000 times"):
+        plan_edits(b"foo\n" * 10_001, [Change("foo", "bar")], "f", DEFAULT_FALLBACKS)

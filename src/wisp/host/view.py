@@ -71,6 +71,8 @@ class View(msgspec.Struct):
     pending: ToolApprovalRequested | None = None
     running_tool: str = ""
     _asked_at: float = 0.0
+    _answering: bool = False
+    """A request is out whose answer is not whole yet."""
 
 
 def reduce(view: View, envelope: Envelope) -> None:
@@ -83,16 +85,19 @@ def reduce(view: View, envelope: Envelope) -> None:
         view.run = RunView(started_at=envelope.at)
         view.provider, view.model, view.phase = event.provider, event.model, "thinking"
     elif isinstance(event, TurnStarted):
-        view.phase, view._asked_at = "thinking", envelope.at
+        view.phase, view._asked_at, view._answering = "thinking", envelope.at, False
         run.turns = event.turn
     elif isinstance(event, MessageCompleted):
         _message(view, event, envelope.at)
     elif isinstance(event, ProviderRetrying):
         view.phase = "retrying"
     elif isinstance(event, MessageStarted):
-        view.phase = "thinking"
+        view.phase, view._answering = "thinking", True
     elif isinstance(event, TurnCompleted):
         view.running_tool = ""
+        if view._answering:  # nobody was told what it came to
+            run.usage, run.cost_usd, view._answering = run.usage.plus(Usage()), None, False
+            run.provider_seconds += max(0.0, envelope.at - view._asked_at)
     elif isinstance(event, ProviderSwitched):
         view.provider, view.model = event.provider, event.model
     elif isinstance(event, ToolExecutionStarted):
@@ -115,6 +120,7 @@ def reduce(view: View, envelope: Envelope) -> None:
 
 def _message(view: View, event: MessageCompleted, at: float) -> None:
     run = view.run
+    view._answering = False
     run.answer = event.message.text
     run.usage = run.usage.plus(event.message.usage or Usage())
     known = run.cost_usd is not None and event.cost_usd is not None

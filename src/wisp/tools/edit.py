@@ -12,7 +12,7 @@ from wisp.messages.tool import Replay, ToolFailure, ToolOutcome, ToolSpec, plain
 from wisp.tools.base import Prepared, RunContext
 from wisp.tools.diff import Diff, Span, unified
 from wisp.tools.ledger import ReadLedger, Seen
-from wisp.tools.match import Found, Place, line_of, locate, nearest
+from wisp.tools.match import MAX_PLACES, Found, Place, line_of, locate, nearest
 from wisp.tools.render import plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import Target, failures, relative, to_write
@@ -179,6 +179,13 @@ def _find(content: str, edit: Change, number: int, name: str) -> Found:
     found = locate(content, edit.old_text)
     if not found.places:
         raise ToolFailure("not_found", _missing(content, edit, number, name))
+    many = len(found.places) > MAX_PLACES
+    if edit.replace_all and many:
+        raise ToolFailure(
+            "too_large",
+            f"old_text of edit {number} occurs more than {MAX_PLACES:,} times in {name}; nothing changed; "
+            "give more text, or replace it with a command",
+        )
     if edit.replace_all:
         apart: list[Place] = []
         for place in found.places:
@@ -188,9 +195,10 @@ def _find(content: str, edit: Change, number: int, name: str) -> Found:
     if len(found.places) > 1:
         lines = [str(line_of(content, place.start)) for place in found.places[:10]]
         more = ", ..." if len(found.places) > 10 else ""
+        count = f"more than {MAX_PLACES:,}" if many else f"{len(found.places)}"
         raise ToolFailure(
             "not_unique",
-            f"old_text of edit {number} occurs {len(found.places)} times in {name} "
+            f"old_text of edit {number} occurs {count} times in {name} "
             f"(lines {', '.join(lines)}{more}); "
             "add lines around it, or set replace_all",
         )

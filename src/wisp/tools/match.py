@@ -14,6 +14,7 @@ from typing import NamedTuple
 MAX_TOLERANT = 4_000_000
 """Characters beyond which only exact text and line breaks are looked for."""
 MAX_PLACES = 10_000
+"""Beyond so many exact places only one more is looked for, to tell that there are more."""
 
 _NEWLINE = re.compile("\r\n")
 _LOOSE = re.compile(
@@ -91,7 +92,7 @@ def nearest(text: str, old: str, most: int = 3) -> list[tuple[int, str]]:
 def _exact(text: str, old: str) -> list[Place]:
     places: list[Place] = []
     at = text.find(old) if old else -1
-    while at >= 0 and len(places) < MAX_PLACES:
+    while at >= 0 and len(places) <= MAX_PLACES:
         places.append(Place(at, at + len(old)))
         at = text.find(old, at + 1)
     return places

@@ -110,6 +110,18 @@ def parse(argv: Sequence[str]) -> Invocation:
     return _run(list(argv))
 
 
+def form_asked_for(argv: Sequence[str]) -> str:
+    """The output format that a command line which makes no sense asks for; empty if none."""
+    if not any(word in ("-p", "--prompt") or word.startswith("--prompt=") for word in argv):
+        return ""
+    forms = [
+        word.partition("=")[2] if "=" in word else following
+        for word, following in zip(argv, [*argv[1:], ""], strict=True)
+        if word.partition("=")[0] == "--output-format"
+    ]
+    return forms[-1] if forms else ""
+
+
 def help_text() -> str:
     """What `wisp --help` prints."""
     return _parser().format_help()
@@ -197,6 +209,8 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         settings["tools"] = [name.strip() for name in found.tools.split(",") if name.strip()]
     if found.no_tools:
         settings["tools"] = []
+    if found.resume == "":
+        raise UsageError("--resume needs the beginning of a session's id; see 'wisp sessions list'")
     if given["continue"] and found.resume:
         raise UsageError("--continue and --resume exclude each other")
     if found.no_session and (given["continue"] or found.resume):
@@ -273,6 +287,8 @@ def _undo(command: str, text: str) -> _Read:
         parser.add_argument("--resume", metavar="ID", help="another session than this folder's newest")
         parser.add_argument("--session-dir", metavar="DIR")
         found = parser.parse_args(argv)
+        if found.resume == "":
+            raise UsageError("--resume needs the beginning of a session's id; see 'wisp sessions list'")
         settings = {"session_dir": found.session_dir} if found.session_dir else {}
         return Invocation(
             command,

@@ -14,7 +14,7 @@ import msgspec
 from wisp.frontends.cli.ask import Asker
 from wisp.frontends.cli.exitcodes import BROKEN_PIPE, INTERRUPTED, TERMINATED, Verdict, verdict
 from wisp.frontends.cli.result import result_object
-from wisp.frontends.cli.streams import quiet_stdout
+from wisp.frontends.cli.streams import OutputFailed, put, quiet_stdout
 from wisp.frontends.cli.terminal import inert, is_terminal, one_line, safe
 from wisp.host.client import HostClient
 from wisp.host.commands import Cancel, Prompt
@@ -111,6 +111,9 @@ async def run_prompt(
         quiet_stdout()
         await client.send(Cancel("nobody reads the output any more"))
         return BROKEN_PIPE
+    except OutputFailed as exc:
+        await client.send(Cancel(str(exc)))
+        raise
 
 
 class TextOutput:
@@ -131,8 +134,7 @@ class TextOutput:
         event = envelope.event
         if isinstance(event, MessageDelta):
             if self._live and event.content_kind == "text":
-                sys.stdout.write(safe(event.delta))
-                sys.stdout.flush()
+                put(safe(event.delta))
                 self._line_open = not event.delta.endswith("\n")
         elif isinstance(event, ToolExecutionEnded):
             self._note(_ended(event))
@@ -163,10 +165,9 @@ class TextOutput:
         del client
         if self._live:
             self._close_line()
-        elif run.answer is not None:
+        elif run.answer:
             answer = inert(run.answer)
-            sys.stdout.write(answer if answer.endswith("\n") else answer + "\n")
-        sys.stdout.flush()
+            put(answer if answer.endswith("\n") else answer + "\n")
         if judged.is_error:
             self._note(f"wisp: {explain(run, judged)}")
 
@@ -177,9 +178,8 @@ class TextOutput:
 
     def _close_line(self) -> None:
         if self._line_open:
-            sys.stdout.write("\n")
-            sys.stdout.flush()
             self._line_open = False
+            put("\n")
 
 
 def _ended(event: ToolExecutionEnded) -> str:
@@ -208,10 +208,13 @@ def explain(run: RunView, judged: Verdict) -> str:
 
 
 class JsonOutput:
-    """One result object on stdout at the end; nothing else."""
+    """One result object on stdout at the end; nothing else there."""
 
     def begin(self, client: HostClient) -> None:
-        """Nothing."""
+        """Say on stderr what a person should know beforehand: the object has no place for it."""
+        for note in client.snapshot().notes:
+            with suppress(OSError, ValueError):
+                print(safe(note), file=sys.stderr, flush=True)
 
     def event(self, envelope: Envelope) -> None:
         """Nothing."""
@@ -261,5 +264,4 @@ def write_json(value: dict[str, Any]) -> None:
     """One line of ASCII-only JSON on stdout, flushed: no byte of it can act on a terminal or a locale."""
     from wisp.messages.codec import ascii_json
 
-    sys.stdout.write(ascii_json(value).decode("ascii") + "\n")
-    sys.stdout.flush()
+    put(ascii_json(value).decode("ascii") + "\n")

@@ -16,6 +16,7 @@ def result_object(
 ) -> dict[str, Any]:
     """The object of `docs/reference/result-object.md`; without a snapshot, of a run that never began."""
     usage = run.usage
+    error = "the time of --max-time is used up" if verdict.subtype == "error_max_time" else run.error
     planning = snapshot is not None and snapshot.permission_mode == "plan"
     return {
         "type": "result",
@@ -23,7 +24,7 @@ def result_object(
         "is_error": verdict.is_error,
         "result": run.answer,
         "structured": None,
-        "error": run.error or None,
+        "error": error or None,
         "stop_reason": verdict.stop_reason,
         "session_id": snapshot.session_id if snapshot else None,
         "num_turns": run.turns,

@@ -36,10 +36,10 @@ def run(invocation: Invocation, opener: Opener) -> int:
     try:
         piped = piped_text(needed=invocation.prompt_from_stdin)
     except NoInput as exc:
-        return _failed(str(exc), USAGE, form)
+        return failed(str(exc), USAGE, form)
     prompt = "\n\n".join(part for part in (invocation.prompt, piped) if part and part.strip())
     if not prompt:
-        return _failed("the prompt is empty", USAGE, form)
+        return failed("the prompt is empty", USAGE, form)
     return asyncio.run(_headless(invocation, prompt, opener, form))
 
 
@@ -99,7 +99,7 @@ async def _headless(invocation: Invocation, prompt: str, opener: Opener, form: s
     try:
         client = await opener(_request(invocation, interactive=asks))
     except OpenFailed as exc:
-        return _failed(str(exc), exc.exit_code, form)
+        return failed(str(exc), exc.exit_code, form)
     outputs: dict[str, Callable[[], Output]] = {"json": JsonOutput, "stream-json": StreamOutput}
     output = outputs.get(client.snapshot().output_format, TextOutput)()
     asker = Asker(LineReader(sys.stdin.fileno())) if asks else None
@@ -109,7 +109,7 @@ async def _headless(invocation: Invocation, prompt: str, opener: Opener, form: s
         await client.close()
 
 
-def _failed(message: str, code: int, form: str) -> int:
+def failed(message: str, code: int, form: str) -> int:
     """Tell why nothing ran: on stderr for a person, and as a result object where one was asked for."""
     print(f"wisp: {safe(message)}", file=sys.stderr)
     if form in ("json", "stream-json"):

@@ -71,6 +71,8 @@ def run_small(invocation: Invocation, library: Library) -> int:
     except OpenFailed as exc:
         print(f"wisp: {safe(str(exc))}", file=sys.stderr)
         return exc.exit_code
+    except BrokenPipeError:
+        raise
     except (LookupError, OSError, UnicodeDecodeError) as exc:
         said = exc.args[0] if isinstance(exc, LookupError) and exc.args else exc
         print(f"wisp: {safe(str(said))}", file=sys.stderr)
