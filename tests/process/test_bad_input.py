@@ -379,10 +379,34 @@ def test_an_answer_that_was_cut_costs_an_unknown_amount(tmp_path: Path) -> None:
 
 
 def test_an_ignored_setting_is_told_in_json_mode_too(tmp_path: Path) -> None:
-    """A limit that does not hold is nothing to be silent about; stdout stays one object."""
+    """What does not hold is nothing to be silent about; stdout stays one object."""
     with ServerThread([{"text": "well"}]) as server:
         program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
-        done = program.run("-p", "hi", "--output-format", "json", WISP_MAX_TURNS="many")
+        done = program.run("-p", "hi", "--output-format", "json", WISP_MAX_RETRIES="many")
 
     assert (done.returncode, result_of(done)["result"]) == (0, "well")
-    assert "WISP_MAX_TURNS" in done.stderr
+    assert "WISP_MAX_RETRIES" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "max_turns = 'many'",
+        "max_cost = -1",
+        "sandbox = 'requird'",
+        "permission_mode = 'readonly'",
+        "tools = 7",
+    ],
+)
+def test_a_limit_that_cannot_be_read_is_not_a_run_without_it(setting: str, program: Program) -> None:
+    """The person meant a bound; going on would be a run without one."""
+    path = program.home / "config" / "settings.toml"
+    path.write_text(setting + "\n" + path.read_text())
+
+    done = program.run("-p", "hi", "--output-format", "json")
+
+    _clean(done)
+    assert done.returncode == 3
+    told = done.stdout + done.stderr
+    assert "settings.toml, line 1: " + setting.partition(" ")[0] in told
+    assert "ignored" not in told

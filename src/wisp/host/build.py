@@ -69,11 +69,13 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     """Build the host that `request` describes.
 
     Raises:
-        OpenFailed: it cannot be; says why and what to do.
+        OpenFailed: it cannot be; says why and what to do.  A limit that cannot be read is a reason.
     """
     own = overrides or Overrides()
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
+    if configured.lost_bounds:
+        raise OpenFailed("; ".join(configured.lost_bounds) + "; a run without this limit is not begun")
     settings = configured.settings
     try:
         service = await model_service(request, own.provider, configured, env, clock)

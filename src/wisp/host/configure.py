@@ -23,6 +23,11 @@ from wisp.messages.ids import Clock
 from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
 
 
+_BOUNDS = frozenset(
+    {"max_turns", "max_cost", "max_tokens", "max_time", "sandbox", "network", "tools", "permission_mode"}
+)
+
+
 class Configured(msgspec.Struct, frozen=True):
     """Settings of one place, before anything is built."""
 
@@ -40,6 +45,12 @@ class Configured(msgspec.Struct, frozen=True):
     def rules_are_whole(self) -> bool:
         """Whether every permission rule could be read; a source that could not be read may have held some."""
         return not any(not p.key or p.key.startswith("permissions") for p in self.resolved.problems)
+
+    @property
+    def lost_bounds(self) -> list[str]:
+        """What is wrong with settings that limit a run; going on without them would be a run without limits."""
+        bad = [p for p in self.resolved.problems if p.key.partition(".")[0] in _BOUNDS]
+        return [str(problem).replace("; the setting is ignored", "") for problem in bad]
 
     @property
     def session_base(self) -> str:
