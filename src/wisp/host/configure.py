@@ -22,7 +22,6 @@ from wisp.host.settings import (
 from wisp.messages.ids import Clock
 from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
 
-
 _BOUNDS = frozenset(
     {"max_turns", "max_cost", "max_tokens", "max_time", "sandbox", "network", "tools", "permission_mode"}
 )
@@ -48,7 +47,7 @@ class Configured(msgspec.Struct, frozen=True):
 
     @property
     def lost_bounds(self) -> list[str]:
-        """What is wrong with settings that limit a run; going on without them would be a run without limits."""
+        """What is wrong with settings that limit a run: going on would be a run without those limits."""
         bad = [p for p in self.resolved.problems if p.key.partition(".")[0] in _BOUNDS]
         return [str(problem).replace("; the setting is ignored", "") for problem in bad]
 
