@@ -211,7 +211,7 @@ def table(row: dict[str, Any]) -> str:
             f"| {title} | {row[ours]:.1f} {unit} | {row[floor]:.1f} {unit} | {row[ours] / row[floor]:.1f} |"
         )
     lines.append(
-        f"| first request, bytes, all seven tools | {row['wisp_request_bytes']:,} | {row['floor_request_bytes']:,} | |"
+        f"| first request, bytes, all built-in tools | {row['wisp_request_bytes']:,} | {row['floor_request_bytes']:,} | |"
     )
     lines.append(f"| modules imported by a headless run | {row['modules']} | | |")
     return "\n".join(lines)

@@ -136,7 +136,9 @@ class PlainChat:
                     judged = verdict(self._view.run, headless=False)
                     print(flush=True)
                     if judged.is_error:
-                        print(safe(f"[{explain(self._view.run, judged)}]"), flush=True)
+                        stopped = judged.subtype == "cancelled"
+                        why = "stopped" if stopped else explain(self._view.run, judged)
+                        print(safe(f"[{why}]"), flush=True)
                     self._done.set()
 
     def _interrupt(self) -> None:
