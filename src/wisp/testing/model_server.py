@@ -43,6 +43,7 @@ class ModelServer:
         self._met = 0
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
         self.stored: dict[str, list[Any]] = {}
         """Conversations kept for `previous_response_id`, by the response that ended them."""
         self.requests: list[Request] = []
@@ -81,11 +82,17 @@ class ModelServer:
         self._server.close()
         for writer in tuple(self._writers):
             writer.transport.abort()
-        await asyncio.sleep(0)
+        serving = tuple(self._serving)
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self._writers.add(writer)
+        if (task := asyncio.current_task()) is not None:
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
         try:
             while await self._one(reader, writer):
                 pass
