@@ -49,7 +49,7 @@ def test_help_loads_argparse_and_no_asyncio() -> None:
     found = _modules("from wisp.launch import main\nmain()", "--help")
 
     assert "argparse" in found
-    assert not {"asyncio", "httpx2", "h11", "wisp.loop", "wisp.host.build"} & found
+    assert not {"asyncio", "msgspec", "httpx2", "h11", "wisp.loop", "wisp.host.build"} & found
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -15,7 +15,7 @@ from wisp.host.snapshot import Snapshot
 class OpenRequest(msgspec.Struct, frozen=True):
     """How a front end wants its host to be."""
 
-    options: dict[str, Any] = {}
+    options: Mapping[str, Any] = {}
     """Settings given on the command line, by their names in the settings file."""
     interactive: bool = False
     """Somebody is there to be asked."""

@@ -6,10 +6,8 @@ Parses and checks; runs nothing.  Help lists only what exists.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
-
-import msgspec
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 from wisp.frontends.cli.options import NAMES, OPTIONS, add_to
 
@@ -57,17 +55,17 @@ class UsageError(Exception):
     """The command line makes no sense; the message says how to mend it."""
 
 
-class Invocation(msgspec.Struct):
+class Invocation(NamedTuple):
     """One parsed command line."""
 
     command: str = "run"
     """`run`, or one of `COMMANDS`."""
-    settings: dict[str, Any] = {}
+    settings: Mapping[str, Any] = {}
     """Settings given as options, by their names in the settings file."""
     prompt: str | None = None
     headless: bool = False
     prompt_from_stdin: bool = False
-    words: list[str] = []
+    words: Sequence[str] = ()
     """What follows a command."""
     continue_: bool = False
     resume: str = ""
@@ -155,13 +153,10 @@ def _run(argv: list[str]) -> Invocation:
         prompt, words = words[0], []
     if words:
         raise UsageError(f"unexpected argument {words[0]!r}; put the prompt in quotes")
-    invocation = _invocation("run", found)
-    invocation.headless = headless
-    invocation.prompt_from_stdin = headless and (prompt is None or prompt == "-")
-    invocation.prompt = None if invocation.prompt_from_stdin else prompt
-    if found.version:
-        invocation.command = "version"
-    return invocation
+    from_stdin = headless and (prompt is None or prompt == "-")
+    return _invocation("version" if found.version else "run", found)._replace(
+        headless=headless, prompt_from_stdin=from_stdin, prompt=None if from_stdin else prompt
+    )
 
 
 def _take_prompt(argv: list[str]) -> tuple[list[str], str | None, bool]:
@@ -240,9 +235,7 @@ def _chat(argv: list[str]) -> Invocation:
     parser.add_argument("--plain", action="store_true", help="no screen, only lines (the only form so far)")
     add_to(parser)
     found = parser.parse_args(argv)
-    invocation = _invocation("chat", found)
-    invocation.plain, invocation.prompt = True, found.first
-    return invocation
+    return _invocation("chat", found)._replace(plain=True, prompt=found.first)
 
 
 def _demo(argv: list[str]) -> Invocation:

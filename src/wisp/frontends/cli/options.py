@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 
 def natural(text: str) -> int:
@@ -38,7 +36,7 @@ def amount(text: str) -> float:
     return value
 
 
-class Option(msgspec.Struct, frozen=True):
+class Option(NamedTuple):
     """One option of a run."""
 
     name: str
