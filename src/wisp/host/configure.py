@@ -67,7 +67,7 @@ def configure(request: OpenRequest, env: Mapping[str, str], clock: Clock) -> Con
     paths = find_paths(env)
     cwd = _folder(request.cwd)
     user, problems = read_file(paths.settings_file)
-    options = Layer("the command line", request.options)
+    options = Layer("the command line", dict(request.options))
     book = TrustBook(paths.trust_file, clock)
     trusted = not request.no_project and (request.trust or book.state(cwd) == "trusted")
     layers = [user]
