@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,10 @@ def free_port() -> int:
 @contextmanager
 def served(argv: list[str], port: int) -> Iterator[str]:
     """A program that listens on `port`, until the block is left."""
-    running = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # A group of its own: what is started is often a wrapper whose child would outlive it.
+    running = subprocess.Popen(
+        argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
     try:
         end = time.monotonic() + 60
         while True:
@@ -52,8 +56,10 @@ def served(argv: list[str], port: int) -> Iterator[str]:
             time.sleep(0.1)
         yield f"http://127.0.0.1:{port}"
     finally:
-        running.terminate()
-        running.wait(20)
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, how)
+            running.wait(20)
 
 
 def post(url: str, value: Any) -> None:
