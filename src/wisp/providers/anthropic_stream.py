@@ -22,8 +22,8 @@ from wisp.providers.events import (
     TextDelta,
     ThinkingDelta,
 )
+from wisp.providers.parts import Parts
 from wisp.providers.wire import (
-    Parts,
     Target,
     dump,
     figure,
@@ -31,6 +31,7 @@ from wisp.providers.wire import (
     make_call,
     make_message,
     raw_json,
+    refuse_known,
     stream_error,
     unknown_stop,
     word,
@@ -61,12 +62,7 @@ class _Event(msgspec.Struct):
     error: Any = None
 
 
-class _Kind(msgspec.Struct):
-    type: str = ""
-
-
 _EVENT = msgspec.json.Decoder(_Event | None)
-_KIND = msgspec.json.Decoder(_Kind)
 _KNOWN = frozenset(
     (
         "message_start",
@@ -135,7 +131,9 @@ class MessagesDecoder:
         try:
             event = load(data, _EVENT)
         except msgspec.ValidationError:
-            return self._misshapen(data)
+            refuse_known(data, _KNOWN)
+            self.ignored += 1
+            return ()
         if event is None:
             self.ignored += 1
             return ()
@@ -167,16 +165,6 @@ class MessagesDecoder:
         """
         if not self.finished:
             raise WireError("the answer stopped before its end")
-        return ()
-
-    def _misshapen(self, data: bytes) -> Sequence[ProviderEvent]:
-        try:
-            kind = _KIND.decode(data).type
-        except msgspec.DecodeError:
-            kind = ""
-        if kind in _KNOWN:
-            raise WireError(f"an event of the answer has the wrong shape: {kind}")
-        self.ignored += 1
         return ()
 
     def _start(self, message: dict[str, Any], events: list[ProviderEvent]) -> None:

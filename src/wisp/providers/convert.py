@@ -45,6 +45,14 @@ class Exchange(msgspec.Struct):
     """What had to be mended, a sentence each, for a person; what merely had to be spelled otherwise for
     this reader is no mending."""
 
+    @property
+    def native_items(self) -> tuple[str, ...]:
+        """The answer's own items, to be sent back as they came; none where it must be spelled anew."""
+        answer = self.assistant
+        if not self.own or answer is None or answer.native is None or answer.stop in ("error", "cancelled"):
+            return ()
+        return tuple(answer.native.items)
+
 
 class CallIds:
     """Which ids were used in a conversation, and under which each call is shown."""

@@ -139,12 +139,11 @@ def _native_parts(exchange: Exchange, named: set[str]) -> list[bytes]:
     """The model's own parts as they came; fills `named` with the calls that carried an id of their own."""
     answer = exchange.assistant
     assert answer is not None
-    native = answer.native
-    if not exchange.own or native is None or not native.items or answer.stop in ("error", "cancelled"):
+    if not exchange.native_items:
         return []
     calls = list(answer.calls)
     made: list[bytes] = []
-    for item in native.items:
+    for item in exchange.native_items:
         raw = raw_json(item)
         try:
             call = _PART.decode(raw).function_call if raw is not None else None

@@ -6,12 +6,12 @@ Pure: events in, provider events out, no I/O.  Every event is a whole response o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from wisp.messages.codec import clean, paired
-from wisp.messages.content import AssistantBlock, Opaque, Text, Thinking
+from wisp.messages.content import AssistantBlock, Opaque
 from wisp.messages.message import StopReason
 from wisp.messages.usage import Usage
 from wisp.providers.errors import WireError
@@ -20,11 +20,9 @@ from wisp.providers.events import (
     Finished,
     ProviderEvent,
     Started,
-    TextDelta,
-    ThinkingDelta,
 )
+from wisp.providers.parts import Parts, Prose
 from wisp.providers.wire import (
-    Parts,
     Target,
     dump,
     figure,
@@ -107,7 +105,7 @@ class GeminiDecoder:
         self._target = target
         self._mint = mint
         self._parts = Parts()
-        self._prose: tuple[Literal["text", "thinking"], int] | None = None
+        self._prose = Prose(self._parts)
         self._items: list[str | list[str]] = []  # a list holds plain text that is still growing
         self._begun = False
         self._response_id = ""
@@ -170,7 +168,7 @@ class GeminiDecoder:
 
     def _part(self, part: _Part, raw: bytes, events: list[ProviderEvent]) -> None:
         if part.function_call is not None:
-            self._end_prose(events)
+            self._prose.end(events)
             self._items.append(sendable(raw))
             self._call(part.function_call, events)
         elif part.text is not None:
@@ -179,9 +177,9 @@ class GeminiDecoder:
             else:
                 self._items.append(sendable(raw))
             if part.text:
-                self._say("thinking" if part.thought else "text", part.text, events)
+                self._prose.say("thinking" if part.thought else "text", part.text, events)
         else:
-            self._end_prose(events)
+            self._prose.end(events)
             whole = sendable(raw)
             self._items.append(whole)
             fields = msgspec.json.decode(whole)
@@ -197,25 +195,6 @@ class GeminiDecoder:
             last.append(text)
         else:
             self._items.append([text])
-
-    def _say(self, kind: Literal["text", "thinking"], text: str, events: list[ProviderEvent]) -> None:
-        if self._prose is None or self._prose[0] != kind:
-            self._end_prose(events)
-            started = self._parts.start(kind)
-            self._prose = (kind, started.index)
-            events.append(started)
-        index = self._prose[1]
-        if text := self._parts.grow(index, text):
-            events.append(TextDelta(index, text) if kind == "text" else ThinkingDelta(index, text))
-
-    def _end_prose(self, events: list[ProviderEvent]) -> None:
-        if self._prose is not None:
-            kind, index = self._prose
-            if rest := self._parts.rest(index):
-                events.append(TextDelta(index, rest) if kind == "text" else ThinkingDelta(index, rest))
-            text = self._parts.joined(index)
-            events.append(self._parts.end(index, Text(text) if kind == "text" else Thinking(text)))
-            self._prose = None
 
     def _call(self, call: _Call, events: list[ProviderEvent]) -> None:
         call_id = clean(call.id or "") or self._mint()
@@ -238,7 +217,7 @@ class GeminiDecoder:
             raise WireError("the answer stopped before its end")
         self.finished = True
         events: list[ProviderEvent] = []
-        self._end_prose(events)
+        self._prose.end(events)
         blocks = self._parts.blocks()
         stop, error = self._stop(blocks)
         items = tuple(

@@ -6,12 +6,11 @@ Pure: events in, provider events out, no I/O.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from wisp.messages.codec import clean
-from wisp.messages.content import Text, Thinking
 from wisp.messages.message import StopReason
 from wisp.messages.usage import Usage
 from wisp.providers.errors import WireError
@@ -21,11 +20,9 @@ from wisp.providers.events import (
     PartStarted,
     ProviderEvent,
     Started,
-    TextDelta,
-    ThinkingDelta,
 )
+from wisp.providers.parts import Parts, Prose
 from wisp.providers.wire import (
-    Parts,
     Target,
     dump,
     figure,
@@ -114,7 +111,7 @@ class ChatDecoder:
         self._target = target
         self._mint = mint
         self._parts = Parts()
-        self._prose: tuple[Literal["text", "thinking"], int] | None = None
+        self._prose = Prose(self._parts)
         self._calls: list[_OpenCall] = []
         self._by_index: dict[int, _OpenCall] = {}
         self._begun = False
@@ -179,37 +176,18 @@ class ChatDecoder:
         if content:
             if not isinstance(content, str):
                 content = _flat(content)
-            self._say("text", content, events)
+            self._prose.say("text", content, events)
         thought = delta.reasoning_content or delta.reasoning
         if thought:
             self._reasoning_name = "reasoning_content" if delta.reasoning_content else "reasoning"
-            self._say("thinking", thought, events)
+            self._prose.say("thinking", thought, events)
         if delta.reasoning_details:
             self._details += delta.reasoning_details
         if delta.refusal:
             self._refused = True
-            self._say("text", delta.refusal, events)
+            self._prose.say("text", delta.refusal, events)
         for fragment in delta.tool_calls or ():
             self._fragment(fragment, events)
-
-    def _say(self, kind: Literal["text", "thinking"], text: str, events: list[ProviderEvent]) -> None:
-        if self._prose is None or self._prose[0] != kind:
-            self._end_prose(events)
-            started = self._parts.start(kind)
-            self._prose = (kind, started.index)
-            events.append(started)
-        index = self._prose[1]
-        if text := self._parts.grow(index, text):
-            events.append(TextDelta(index, text) if kind == "text" else ThinkingDelta(index, text))
-
-    def _end_prose(self, events: list[ProviderEvent]) -> None:
-        if self._prose is not None:
-            kind, index = self._prose
-            if rest := self._parts.rest(index):
-                events.append(TextDelta(index, rest) if kind == "text" else ThinkingDelta(index, rest))
-            text = self._parts.joined(index)
-            events.append(self._parts.end(index, Text(text) if kind == "text" else Thinking(text)))
-            self._prose = None
 
     def _fragment(self, fragment: _CallDelta, events: list[ProviderEvent]) -> None:
         function = fragment.function or _Function()
@@ -217,7 +195,7 @@ class ChatDecoder:
         if function.name and not call.name:
             call.name = function.name
         if call.part < 0 and call.name:
-            self._end_prose(events)
+            self._prose.end(events)
             events.append(self._announce(call))
             if call.held:
                 self._grow(call, "".join(call.held), events)
@@ -272,7 +250,7 @@ class ChatDecoder:
             raise WireError("the answer stopped before its end")
         self.finished = True
         events: list[ProviderEvent] = []
-        self._end_prose(events)
+        self._prose.end(events)
         for call in self._calls:
             if call.part < 0:
                 events.append(self._announce(call))

@@ -132,12 +132,11 @@ def _native_items(exchange: Exchange) -> list[bytes]:
     another id, is spelled anew."""
     answer = exchange.assistant
     assert answer is not None
-    native = answer.native
-    if not exchange.own or native is None or not native.items or answer.stop in ("error", "cancelled"):
+    if not exchange.native_items:
         return []
     calls = list(answer.calls)
     made: list[tuple[str, bytes]] = []
-    for text in native.items:
+    for text in exchange.native_items:
         raw = raw_json(text)
         if raw is None:
             return []

@@ -23,8 +23,8 @@ from wisp.providers.events import (
     TextDelta,
     ThinkingDelta,
 )
+from wisp.providers.parts import Parts
 from wisp.providers.wire import (
-    Parts,
     Target,
     dump,
     figure,
@@ -32,6 +32,7 @@ from wisp.providers.wire import (
     load,
     make_call,
     make_message,
+    refuse_known,
     sendable,
     stream_error,
     unknown_stop,
@@ -51,10 +52,6 @@ class _Event(msgspec.Struct):
     message: str | None = None
 
 
-class _Kind(msgspec.Struct):
-    type: str = ""
-
-
 class _Item(msgspec.Struct):
     """The fields of an output item that are looked at; the whole is kept as text."""
 
@@ -68,7 +65,6 @@ class _Item(msgspec.Struct):
 
 _EVENT = msgspec.json.Decoder(_Event | None)
 _ITEMS = frozenset(("item",))
-_KIND = msgspec.json.Decoder(_Kind)
 _ITEM = msgspec.json.Decoder(_Item)
 
 _PART_OF: dict[str, PartKind] = {
@@ -130,7 +126,9 @@ class ResponsesDecoder:
         try:
             event = load(data, _EVENT, _ITEMS)
         except msgspec.ValidationError:
-            return self._misshapen(data)
+            refuse_known(data, _USED)
+            self.ignored += 1
+            return ()
         if event is None:
             self.ignored += 1
             return ()
@@ -162,16 +160,6 @@ class ResponsesDecoder:
         """
         if not self.finished:
             raise WireError("the answer stopped before its end")
-        return ()
-
-    def _misshapen(self, data: bytes) -> Sequence[ProviderEvent]:
-        try:
-            kind = _KIND.decode(data).type
-        except msgspec.DecodeError:
-            kind = ""
-        if kind in _USED:
-            raise WireError(f"an event of the answer has the wrong shape: {kind}")
-        self.ignored += 1
         return ()
 
     def _start(self, response: dict[str, Any], events: list[ProviderEvent]) -> None:

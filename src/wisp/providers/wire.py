@@ -1,24 +1,24 @@
-"""What the dialects share: the shape of a request and of a decoder, JSON that always encodes, open parts.
+"""What the dialects share: the shape of a request and of a decoder, JSON that always encodes.
 
 Pure values and functions.  Knows no dialect and no network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from wisp.messages.codec import arguments_or_fault, clean, paired, unique
-from wisp.messages.content import AssistantBlock, Text, ToolCall
+from wisp.messages.codec import arguments_or_fault, clean, unique
+from wisp.messages.content import AssistantBlock, ToolCall
 from wisp.messages.message import AssistantMessage, Native, StopReason
 from wisp.messages.usage import Usage
 from wisp.providers.assemble import with_unique_calls
 from wisp.providers.base import ModelRequest
 from wisp.providers.errors import ProviderError, WireError
-from wisp.providers.events import PartEnded, PartKind, PartStarted, ProviderEvent
+from wisp.providers.events import ProviderEvent
 
 T = TypeVar("T")
 
@@ -243,74 +243,25 @@ def _raw(value: Any) -> msgspec.Raw:
     return msgspec.Raw(json.dumps(value).encode())  # ASCII, halves and all
 
 
-class Parts:
-    """The parts of one answer while it is decoded: numbered in order of appearance, joined once."""
+class _Kind(msgspec.Struct):
+    type: str = ""
 
-    def __init__(self) -> None:
-        self._open: dict[int, tuple[PartKind, list[str]]] = {}
-        self._blocks: dict[int, AssistantBlock] = {}
-        self._halves: dict[int, str] = {}
-        self._count = 0
 
-    def start(self, kind: PartKind, call_id: str = "", name: str = "") -> PartStarted:
-        """Open the next part."""
-        index = self._count
-        self._count += 1
-        self._open[index] = (kind, [])
-        return PartStarted(index, kind, call_id, name)
+_KIND = msgspec.json.Decoder(_Kind)
 
-    def grow(self, index: int, text: str) -> str:
-        """Take the next piece of an open part; what may be shown of it now.
 
-        Half a character at its end waits for the next piece.  A half that stays alone becomes U+FFFD, but in
-        arguments stays what it is: no call may run with it.
-        """
-        kind, texts = self._open[index]
-        if text.isascii() and not self._halves:
-            texts.append(text)
-            return text
-        text = paired(self._halves.pop(index, "") + text)
-        if "\ud800" <= text[-1:] <= "\udbff":
-            self._halves[index], text = text[-1], text[:-1]
-        shown = clean(text)
-        texts.append(text if kind == "tool_call" else shown)
-        return shown
+def refuse_known(data: bytes, known: Container[str]) -> None:
+    """An event of a shape nobody expects is passed over, unless its `type` is one that is used.
 
-    def rest(self, index: int) -> str:
-        """No piece of an open part comes any more; what of it has not been shown."""
-        half = self._halves.pop(index, "")
-        if half:
-            kind, texts = self._open[index]
-            texts.append(half if kind == "tool_call" else clean(half))
-        return clean(half)
-
-    def joined(self, index: int) -> str:
-        """All that was said in an open part."""
-        self.rest(index)
-        return "".join(self._open[index][1])
-
-    def end(self, index: int, block: AssistantBlock) -> PartEnded:
-        """Close a part with its authoritative content."""
-        self._open.pop(index)
-        self._blocks[index] = block
-        return PartEnded(index, block)
-
-    @property
-    def open(self) -> list[int]:
-        """The parts that have not ended."""
-        return sorted(self._open)
-
-    def kept(self) -> list[int]:
-        """The parts that said something, in order; empty texts are nothing."""
-        return [
-            index
-            for index, block in sorted(self._blocks.items())
-            if not (isinstance(block, Text) and not block.text)
-        ]
-
-    def blocks(self) -> list[AssistantBlock]:
-        """What was said, in order."""
-        return [self._blocks[index] for index in self.kept()]
+    Raises:
+        WireError: it is.
+    """
+    try:
+        kind = _KIND.decode(data).type
+    except msgspec.DecodeError:
+        return
+    if kind in known:
+        raise WireError(f"an event of the answer has the wrong shape: {kind}")
 
 
 def make_call(call_id: str, name: str, arguments: str | None) -> ToolCall:

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from wisp.workspace import changelog
 from wisp.workspace.changelog import Item, Journal, Mark, RollbackFailed, mark, recover
 from wisp.workspace.errors import Refused, refusal
-from wisp.workspace.files import ABSENT, check_target, digest_of, keep_metadata, stale
+from wisp.workspace.files import ABSENT, check_target, digest_of, keep_metadata, stale, take_name
 from wisp.workspace.root import Place, Workspace
 
 Told = Callable[[str], object]
@@ -225,7 +225,12 @@ class _Work:
         with _Open(self.step, self.item) as (folder, name, hold):
             if self.item.old is None or self.moves_a_folder:
                 try:
-                    _take_name(hold, self.item.staged, (folder, name), is_folder=self._is_folder, told=told)
+                    take_name(
+                        (hold, self.item.staged),
+                        (folder, name),
+                        link=not self._is_folder,
+                        linked=lambda: told(f"linked {name}"),
+                    )
                 except FileExistsError:
                     raise stale(os.path.join(self.step.base.path, self.step.path)) from None
                 return
@@ -329,26 +334,6 @@ def _stage(folder: int, name: str, new: New, old: os.stat_result | None, step: S
         return mark(os.fstat(fd))
     finally:
         os.close(fd)
-
-
-def _take_name(hold: int, staged: str, to: tuple[int, str], *, is_folder: bool, told: Told) -> None:
-    """Move the new thing to a name that must still be free."""
-    folder, name = to
-    if not is_folder:
-        try:
-            os.link(staged, name, src_dir_fd=hold, dst_dir_fd=folder, follow_symlinks=False)
-            told(f"linked {name}")
-            os.unlink(staged, dir_fd=hold)
-            return
-        except OSError as exc:
-            if exc.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
-                raise
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        os.rename(staged, name, src_dir_fd=hold, dst_dir_fd=folder)
-        return
-    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
 
 
 def _full(folder: int, name: str) -> bool:

@@ -9,7 +9,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from wisp.workspace.errors import Refused, refusal, shown
@@ -160,7 +160,10 @@ def _replace_in(
         if expected:
             _check_fresh(folder, name, expected, path)
         if old is None:
-            _move_new(folder, temporary, name, path)
+            try:
+                take_name((folder, temporary), (folder, name))
+            except FileExistsError:
+                raise stale(path) from None
         else:
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
@@ -176,22 +179,41 @@ def _replace_in(
             raise
 
 
-def _move_new(folder: int, temporary: str, name: str, path: str) -> None:
-    """Give the temporary its name only if nobody has taken that meanwhile."""
-    try:
-        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-    except FileExistsError:
-        raise stale(path) from None
-    except OSError as exc:
-        if exc.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
-            raise
+def take_name(
+    staged: tuple[int, str],
+    free: tuple[int, str],
+    *,
+    link: bool = True,
+    linked: Callable[[], object] = lambda: None,
+) -> None:
+    """Move a new thing to a name that must still be free.
+
+    Args:
+        staged: the folder's descriptor and the name it has now.
+        free: those it is to get.
+        link: whether it is a file; a folder has one name only, and the look just before must do.
+        linked: told while it has both names.
+
+    Raises:
+        FileExistsError: somebody has taken the name meanwhile.
+    """
+    (hold, old), (folder, name) = staged, free
+    if link:
         try:
-            os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except FileNotFoundError:
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.link(old, name, src_dir_fd=hold, dst_dir_fd=folder, follow_symlinks=False)
+        except OSError as exc:
+            if exc.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+                raise
+        else:
+            linked()
+            os.unlink(old, dir_fd=hold)
             return
-        raise stale(path) from None
-    os.unlink(temporary, dir_fd=folder)
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        os.rename(old, name, src_dir_fd=hold, dst_dir_fd=folder)
+        return
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
 
 
 def keep_metadata(folder: int, name: str, fd: int, old: os.stat_result) -> None:

@@ -27,10 +27,15 @@ def _serve(client: socket.socket, path: str) -> None:
             server.connect(path)
         except OSError:
             return  # the proxy is gone: closed
-        back = threading.Thread(target=_carry, args=(server, client), daemon=True)
-        back.start()
-        _carry(client, server)
-        back.join()
+        carry(client, server)
+
+
+def carry(one: socket.socket, other: socket.socket) -> None:
+    """Bytes both ways until either side is done."""
+    back = threading.Thread(target=_carry, args=(other, one), daemon=True)
+    back.start()
+    _carry(one, other)
+    back.join()
 
 
 def _carry(source: socket.socket, sink: socket.socket) -> None:

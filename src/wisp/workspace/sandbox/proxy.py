@@ -12,6 +12,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 
+from wisp.workspace.sandbox.forward import carry
 from wisp.workspace.sandbox.hosts import BadHost, HostRule, allowed, canonical, may_dial, split_port
 
 _HEAD = 32768
@@ -158,20 +159,4 @@ def _join(one: socket.socket, other: socket.socket) -> None:
     """Carry bytes both ways until either side is done."""
     for end in (one, other):
         end.settimeout(_IDLE)
-    back = threading.Thread(target=_carry, args=(other, one), daemon=True)
-    back.start()
-    _carry(one, other)
-    back.join()
-
-
-def _carry(source: socket.socket, sink: socket.socket) -> None:
-    try:
-        while piece := source.recv(65536):
-            sink.sendall(piece)
-    except OSError:
-        pass  # one side is gone; the other is told below
-    for end in (sink,):
-        try:
-            end.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass  # it is gone already
+    carry(one, other)
