@@ -13,6 +13,8 @@ LOCAL = {
     "base_url": "http://127.0.0.1:9/v1",
     "models": {"qwen3": {"context_window": 32768}},
 }
+UNLISTED = {**LOCAL, "models": {}}
+"""A server that may have any model."""
 OPENAI, ANTHROPIC = {"OPENAI_API_KEY": "sk-o"}, {"ANTHROPIC_API_KEY": "sk-a"}
 
 
@@ -27,10 +29,10 @@ def pick(values: dict[str, Any], env: dict[str, str] | None = None, **more: Any)
     [
         ({"model": "local/qwen3", "providers": {"local": LOCAL}}, {}, "local", "qwen3", "http://127.0.0.1:9/v1"),
         ({"model": "qwen3", "providers": {"local": LOCAL}}, OPENAI, "local", "qwen3", "http://127.0.0.1:9/v1"),
-        ({"model": "other", "providers": {"local": LOCAL}}, {}, "local", "other", "http://127.0.0.1:9/v1"),
+        ({"model": "other", "providers": {"local": UNLISTED}}, {}, "local", "other", "http://127.0.0.1:9/v1"),
         ({"providers": {"local": LOCAL}}, OPENAI, "local", "qwen3", "http://127.0.0.1:9/v1"),
         ({"provider": "local", "providers": {"local": LOCAL}}, {}, "local", "qwen3", "http://127.0.0.1:9/v1"),
-        ({"provider": "local", "model": "local/x", "providers": {"local": LOCAL}}, {}, "local", "x", "http://127.0.0.1:9/v1"),
+        ({"provider": "local", "model": "local/x", "providers": {"local": UNLISTED}}, {}, "local", "x", "http://127.0.0.1:9/v1"),
         ({"model": "openai/gpt-x"}, OPENAI, "openai", "gpt-x", "https://api.openai.com/v1"),
         ({"model": "openrouter/a/b"}, {"OPENROUTER_API_KEY": "k"}, "openrouter", "a/b", "https://openrouter.ai/api/v1"),
         ({"base_url": "http://x/v1", "model": "m"}, {}, "custom", "m", "http://x/v1"),
@@ -100,7 +102,7 @@ def test_a_local_server_is_looked_for_last() -> None:
 
 def test_a_key_command_runs_only_without_a_variable_and_its_failure_is_a_config_error() -> None:
     table = {**LOCAL, "api_key_env": "K", "api_key_command": ["pass", "x"]}
-    values = {"model": "local/m", "providers": {"local": table}}
+    values = {"model": "local/qwen3", "providers": {"local": table}}
 
     def fail(argv: Any) -> str:
         raise OSError("not found")

@@ -410,3 +410,17 @@ def test_a_limit_that_cannot_be_read_is_not_a_run_without_it(setting: str, progr
     told = done.stdout + done.stderr
     assert "settings.toml, line 1: " + setting.partition(" ")[0] in told
     assert "ignored" not in told
+
+
+def test_a_model_that_its_provider_does_not_list_is_named_with_those_it_does(program: Program) -> None:
+    """A slip of the pen is no request; an address given by hand may serve anything."""
+    slip = program.run("-p", "x", "--model", "local/test-modle")
+    other = program.run(
+        "-p", "x", "--model", "local/other", "--base-url", "http://127.0.0.1:9", "--max-retries", "0"
+    )
+
+    _clean(slip)
+    assert slip.returncode == 3
+    assert "'test-modle'" in slip.stderr
+    assert "local/test-model" in slip.stderr
+    assert other.returncode == 4

@@ -51,6 +51,11 @@ class Service(msgspec.Struct, frozen=True):
     client_cert: str = ""
     client_key: str = ""
 
+    @property
+    def listed_only(self) -> bool:
+        """Whether nobody but the settings says which models it has, and they say it."""
+        return self.configured and bool(self.models) and self.name not in VENDORS
+
 
 class Choice(msgspec.Struct, frozen=True):
     """What a run will use."""
@@ -135,6 +140,8 @@ def choose(
     try:
         name, model = _names(settings, known, _Keys(env, logins), found_locally, catalogue)
         service = known[name]
+        if service.listed_only and not settings.base_url and model not in service.models:
+            raise ConfigError(f"{name} has no model {model!r}; {_configured(known, _Keys(env, logins))}")
         if not service.base_url:
             raise ConfigError(f"the provider {name!r} has no base_url; set it in [providers.{name}]")
         key = find_key(env, service.key_variables, service.key_command, run_command)
