@@ -359,3 +359,13 @@ def test_more_places_than_are_looked_for_are_refused_and_not_left_behind(end: st
     assert caught.value.code == "too_large"
     with pytest.raises(ToolFailure, match="occurs more than 10,000 times"):
         plan_edits(b"foo\n" * 10_001, [Change("foo", "bar")], "f", DEFAULT_FALLBACKS)
+
+
+def test_places_beyond_many_that_only_look_alike_are_found_too() -> None:
+    """An ellipsis is three dots to the search and one character of the file: half of it is no place."""
+    text = "\u201c.x " + "\u201c\u2026 " * 12_000 + "\u201c.y"
+    with pytest.raises(ToolFailure) as caught:
+        plan_edits(text.encode(), [Change('".', "!")], "f", DEFAULT_FALLBACKS)
+    assert caught.value.code == "not_unique"
+    plan = plan_edits(text.encode(), [Change('".', "!", replace_all=True)], "f", DEFAULT_FALLBACKS)
+    assert plan.data.decode() == "!x " + "\u201c\u2026 " * 12_000 + "!y"

@@ -8,13 +8,14 @@ from __future__ import annotations
 import bisect
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 MAX_TOLERANT = 4_000_000
 """Characters beyond which only exact text and line breaks are looked for."""
 MAX_PLACES = 10_000
-"""Beyond so many exact places only one more is looked for, to tell that there are more."""
+"""Beyond so many places only one more is looked for, to tell that there are more."""
 
 _NEWLINE = re.compile("\r\n")
 _LOOSE = re.compile(
@@ -53,7 +54,7 @@ class Found(NamedTuple):
 
 def locate(text: str, old: str) -> Found:
     """Every place `old` may mean in `text`, by the first tolerance that finds any; overlapping ones too."""
-    places = _exact(text, old)
+    places = list(islice(_exact(text, old), MAX_PLACES + 1))
     if places or not old.strip():
         return Found(places, "exact")
     if "\r" in text or "\r" in old:
@@ -89,13 +90,11 @@ def nearest(text: str, old: str, most: int = 3) -> list[tuple[int, str]]:
     return [(number, line[:200]) for _, number, line in sorted(scored)[:most]]
 
 
-def _exact(text: str, old: str) -> list[Place]:
-    places: list[Place] = []
+def _exact(text: str, old: str) -> Iterator[Place]:
     at = text.find(old) if old else -1
-    while at >= 0 and len(places) <= MAX_PLACES:
-        places.append(Place(at, at + len(old)))
+    while at >= 0:
+        yield Place(at, at + len(old))
         at = text.find(old, at + 1)
-    return places
 
 
 class _Folded:
@@ -156,6 +155,8 @@ def _folded(text: str, old: str, pattern: re.Pattern[str]) -> list[Place]:
         start, end = folded.start(place.start), folded.end(place.end)
         if start is not None and end is not None and start < end:
             places.append(Place(start, end))
+            if len(places) > MAX_PLACES:
+                break
     return places
 
 
