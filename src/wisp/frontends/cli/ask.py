@@ -19,6 +19,9 @@ from wisp.host.events import Event, ToolApprovalRequested, ToolApprovalResolved
 SHORT = 20
 """Lines from which on the length is said first: the beginning may have scrolled away."""
 
+GUARD = 0.2
+"""Seconds between a question and the readiness to hear its answer."""
+
 
 class LineReader:
     """Lines from a descriptor on the event loop, without a thread that could outlive us."""
@@ -54,10 +57,11 @@ class LineReader:
         self._buffer += chunk
         self._eof = not chunk
 
-    def flush(self) -> None:
-        """Forget what was typed so far."""
+    async def flush(self) -> None:
+        """Forget what was typed so far, and on a terminal what is still on its way, as a paste may be."""
         self._buffer = b""
         if os.isatty(self._descriptor):
+            await asyncio.sleep(GUARD)
             import termios
 
             with suppress(termios.error):
@@ -82,8 +86,8 @@ class Asker:
 
     async def _ask(self, client: HostClient, request: ToolApprovalRequested) -> None:
         print(question(request), file=sys.stderr)
-        self._reader.flush()
         choices = "[y]es once, [s]ession, [n]o" if request.session_rule else "[y]es once, [n]o"
+        await self._reader.flush()
         print(f"Allow? {choices}, or a reason for no: ", end="", file=sys.stderr, flush=True)
         said = (await self._reader.line() or "n").strip()
         low = said.lower()
