@@ -67,6 +67,7 @@ class Site:
             "HOME": str(self.home),
             "LANG": "C.UTF-8",
             "npm_config_cache": str(top / "npm"),
+            "GIT_CEILING_DIRECTORIES": str(top),  # what has no repository here must not find ours above
         }
 
     def prepare(self, commands: str) -> None:

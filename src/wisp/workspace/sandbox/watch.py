@@ -18,6 +18,9 @@ SHELL_NAMES = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc",
     ".zshenv", ".zprofile", ".zlogin", ".inputrc", ".gitconfig",
 )  # fmt: skip
+BARE_NAMES = ("config", "hooks")
+"""What is protected in a folder that git takes for a repository of its own."""
+_BARE = {"HEAD", "objects", "refs"}
 _FROZEN = {
     *MASKED, *SHELL_NAMES, ".hg", ".svn", ".codex", ".gemini", ".zed", ".devcontainer", ".husky", ".githooks",
     ".direnv", ".lefthook.yml", "lefthook.yml", ".ssh", ".gnupg", ".aws",
@@ -84,16 +87,20 @@ class Watch:
             known = self._known.get(path)
             if known and known.changed == changed and known.read - changed > _FRESH:
                 return known
-            names, below = [], []
+            names, below, plain = [], [], set()
             with os.scandir(path) as entries:
                 for entry in entries:
                     name = entry.name
+                    plain.add(name)
                     if _is_frozen(name):
                         names.append(name)
                     elif name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
                         below.append(name)
         except OSError:
             return None
+        if plain >= _BARE:
+            names += [name for name in BARE_NAMES if name in plain]
+            below = []
         return _Folder(changed, now, tuple(names), tuple(below))
 
 
