@@ -194,6 +194,23 @@ def test_the_mode_can_be_shown_and_changed(program: Program) -> None:
     assert (program.project / "new.txt").exists()
 
 
+def test_a_chat_put_into_plan_mode_changes_nothing_and_keeps_the_plan(program: Program) -> None:
+    """The same file as with `--permission-mode plan`."""
+    terminal = Terminal(program, "chat", "--plain")
+    terminal.expect("> ")
+    terminal.type("/permissions plan\n")
+    terminal.expect("permission mode: plan")
+    terminal.type("go\n")
+    terminal.expect("All done.")
+    terminal.expect("> ")
+    terminal.type("/quit\n")
+
+    assert terminal.close() == 0
+    [plan] = (program.home / "state" / "plans").glob("*")
+    assert plan.read_text() == "All done.\n"
+    assert not (program.project / "new.txt").exists()
+
+
 def test_a_conversation_works_through_pipes_too(program: Program) -> None:
     """Lines in, text out, end of input ends it."""
     done = program.run("chat", "--plain", "--permission-mode", "full", stdin="go\n")

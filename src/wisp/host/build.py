@@ -234,13 +234,15 @@ def assemble_host(
 # -- parts ------------------------------------------------------------------------------------------------
 
 
-def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str] | None:
-    """How a plan is kept; None when the model was not told that it is planning."""
-    if configured.settings.permission_mode != "plan":
-        return None
-    from wisp.host.plans import save_plan
+def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str]:
+    """How a plan is kept: also one of a conversation that was put into plan mode later."""
 
-    return lambda plan: save_plan(configured.paths.plans, clock, plan)
+    def keep(plan: str) -> str:
+        from wisp.host.plans import save_plan
+
+        return save_plan(configured.paths.plans, clock, plan)
+
+    return keep
 
 
 def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Sequence[Block]) -> None:
@@ -275,6 +277,7 @@ def _tools(
         backgrounds=backgrounds,
         code=code_installed(),
         silence_limit=configured.settings.silence_limit,
+        memory_limit=configured.settings.memory_limit,
         journal=changes_folder(configured.cwd, configured.paths.state),
     )
 

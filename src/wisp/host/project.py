@@ -37,6 +37,7 @@ CLASSES: dict[str, Kind] = {
     "max_tokens": "narrowing",
     "max_time": "narrowing",
     "silence_limit": "narrowing",
+    "memory_limit": "narrowing",
     "max_retries": "user",
     "session_dir": "user",
     "add_dir": "executing",

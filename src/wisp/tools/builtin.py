@@ -44,6 +44,7 @@ def default_tools(
     backgrounds: Backgrounds | None = None,
     journal: str | None = None,
     silence_limit: float | None = None,
+    memory_limit: int | None = None,
     code: bool = False,
 ) -> tuple[Tool, ...]:
     """`read write edit bash process grep find ls` over one workspace.
@@ -59,6 +60,7 @@ def default_tools(
         backgrounds: what keeps running; whoever gives it closes it.
         code: also `code_search` and `code_map`, which need the extra `code`.
         silence_limit: seconds without output after which a command is ended.
+        memory_limit: most address space of each process of a command, in MiB.
         journal: private folder where edits of several files are noted while they are made.
     """
     ledger = ledger or ReadLedger()
@@ -84,6 +86,7 @@ def default_tools(
             box=box,
             backgrounds=backgrounds,
             silence_limit=silence_limit,
+            memory_limit=memory_limit,
         ),
         ProcessTool(backgrounds),
         GrepTool(workspace, searcher),

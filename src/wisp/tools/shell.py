@@ -32,6 +32,7 @@ DEFAULT_SECONDS = 120.0
 MOST_SECONDS = 600.0
 FIRST_LOOK = 0.5
 """Seconds after which a background command's first words are shown."""
+_LIMITED = 'ulimit -v "$1" || exit 125; shift; exec "$@"'
 _PROGRESS_BYTES = 8192
 _PROGRESS_SECONDS = 0.05
 
@@ -54,6 +55,7 @@ class ShellTool:
         box: where commands run; None runs them plainly.
         backgrounds: takes what is to keep running.
         silence_limit: seconds without output after which a command is ended; None for no such limit.
+        memory_limit: most address space of each process of a command, in MiB; None for no such limit.
     """
 
     parallel_safe = False
@@ -71,7 +73,9 @@ class ShellTool:
         box: Box | None = None,
         backgrounds: Backgrounds | None = None,
         silence_limit: float | None = None,
+        memory_limit: int | None = None,
     ) -> None:
+        self._memory_limit = memory_limit
         self._silence_limit = silence_limit or float("inf")
         self._workspace, self._clock, self._shell, self._box = workspace, clock, shell, box
         self._environment = quiet_environment(environment) | {"PWD": workspace.cwd}
@@ -172,6 +176,8 @@ class ShellTool:
     ) -> tuple[Ending, tuple[str, ...] | None]:
         """Run it; how it ended, and in a sandbox the protected names that are new."""
         argv = [self._shell, "-c", command]
+        if self._memory_limit is not None:  # the hard limit too, which nothing it starts can raise
+            argv = [self._shell, "-c", _LIMITED, "limit", str(self._memory_limit * 1024), *argv]
         if self._box is not None and self._box.prove().kind != "none":
             return self._box.run(
                 argv, env=self._environment, timeout=timeout, stop=stop, output=output, stdin=stdin

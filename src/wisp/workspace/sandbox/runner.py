@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from wisp.workspace.process import Ending, run
 from wisp.workspace.sandbox import hidden, landlock, seccomp
 from wisp.workspace.sandbox.caps import Cap
 from wisp.workspace.sandbox.launch import PROCESSES, NotStarted, launch
+from wisp.workspace.sandbox.leftover import private_folder
 from wisp.workspace.sandbox.newrepos import NewRepositories
 from wisp.workspace.sandbox.plan import EMPTY, PROXY_SOCKET, Grant, environment, plan
 from wisp.workspace.sandbox.probe import descriptor
@@ -43,6 +43,7 @@ class Boxes:
         self._lock = threading.Lock()
         self._new = NewRepositories(grant.roots)
         self._running = 0
+        self._hold = -1
         self._proxy: Proxy | None = None
         self._cap: Cap | None = None
         self.most = PROCESSES
@@ -184,13 +185,16 @@ class Boxes:
             self._proxy = None
         if self._temporary:
             shutil.rmtree(self._top, ignore_errors=True)
+            os.close(self._hold)
             self._temporary = ""
             self._new.forget()
 
     def _own_folder(self) -> str:
         with self._lock:
             if not self._temporary or not os.path.isdir(self._temporary):
-                self._top = os.path.realpath(tempfile.mkdtemp(prefix="wisp-box-"))
+                if self._temporary:  # somebody tidied up
+                    os.close(self._hold)
+                self._top, self._hold = private_folder(self._wall())
                 os.mkdir(os.path.join(self._top, EMPTY), 0o555)
                 self._temporary = os.path.join(self._top, "tmp")
                 os.makedirs(os.path.join(self._temporary, ".cache"), 0o700)
