@@ -147,7 +147,7 @@ def _use(site: Site) -> None:
         *(path for path in sorted(site.work.rglob("*")) if path.is_dir() and ".git" not in path.parts),
     ]
     folders += [path for path in site.work.glob(".git-set-aside-*") if path.is_dir()]
-    for folder in folders[:12]:
+    for folder in folders[:14]:
         for words in LATER:
             subprocess.run(
                 ["git", *words.split()], cwd=folder, env=site.environment, stdin=subprocess.DEVNULL, capture_output=True,
@@ -211,6 +211,35 @@ def test_a_link_put_in_the_way_leads_the_renaming_nowhere(boxed: Boxed, tmp_path
         shutil.rmtree(boxed.folder / "sub2", ignore_errors=True)
         os.unlink(boxed.folder / "sub")
     assert (outside / ".git" / "hooks" / "pre-commit").read_text() == "mine"
+
+
+HIDDEN = {
+    "far down": "mkdir -p a/b/c/d/e/f/g && cd a/b/c/d/e/f/g && git init -q && {harm}",
+    "among packages": "mkdir -p node_modules/x && cd node_modules/x && git init -q && {harm}",
+    "by a worktree of one among packages": "mkdir -p node_modules/x && cd node_modules/x && git init -q && "
+    "git commit -q --allow-empty -m x && git worktree add -q ../../wt && {harm}",
+    "without a .git": "mkdir -p v/objects v/refs && cd v && echo 'ref: refs/heads/m' > HEAD && {setting} > config",
+    "without a .git, by another folder": "mkdir -p v c/objects c/refs && {setting} > c/config && cd v && "
+    "echo 'ref: refs/heads/m' > HEAD && echo ../c > commondir",
+    "by a submodule's folder of another": "git init -q q && cd q && {harm} && mkdir -p .git/modules ../s && "
+    "cp -r .git /tmp/c && mv /tmp/c .git/modules/m && echo 'gitdir: ../q/.git/modules/m' > ../s/.git",
+}
+
+
+@pytest.mark.parametrize("name", list(HIDDEN))
+def test_a_place_out_of_the_way_hides_no_repository(name: str) -> None:
+    def work(make: Callable[[], Site]) -> None:
+        site = make()
+        mark = site.out / "pwned"
+        harm = f"git config core.fsmonitor 'touch {mark};false'"
+        setting = f"printf '[core]\\nrepositoryformatversion=0\\nfsmonitor=touch {mark};false\\nbare=false\\nworktree=.\\n'"
+        outcome = site.bash("bubblewrap", "auto", HIDDEN[name].format(harm=harm, setting=setting))
+        assert outcome.code == "", outcome.text
+        _use(site)
+        assert not mark.exists(), outcome.text
+        assert "could make git run something" in outcome.text
+
+    each_user(work)
 
 
 def test_other_peoples_repositories_are_left_alone(boxed: Boxed) -> None:

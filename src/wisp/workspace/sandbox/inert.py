@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 _FILES = frozenset({
     "HEAD", "index", "packed-refs", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE",
@@ -36,13 +36,14 @@ _MOST = 64 << 10
 _DEEPEST = 6
 
 
-def faults(dot_git: str, at: str, roots: Sequence[str]) -> Iterator[str]:
+def faults(dot_git: str, at: str, roots: Sequence[str], guarded: Container[str] = ()) -> Iterator[str]:
     """What is not inert about a `.git` (folder, pointer or anything else) or a bare repository.
 
     Args:
         dot_git: a path by which it is reached now.
         at: its real path.
         roots: real paths of the folders that were granted; what a pointer names must lie beneath one.
+        guarded: repositories that commands cannot change; others that a pointer leads to must be inert too.
     """
     try:
         mode = os.lstat(dot_git).st_mode
@@ -53,7 +54,7 @@ def faults(dot_git: str, at: str, roots: Sequence[str]) -> Iterator[str]:
         for name in ("objects", "refs", "logs"):
             yield from _odd(os.path.join(dot_git, name))
     elif stat.S_ISREG(mode):
-        yield from _pointer(dot_git, at, roots)
+        yield from _pointer(dot_git, at, roots, guarded)
     else:
         yield "it is a link or no file at all"
 
@@ -113,7 +114,7 @@ def _odd(path: str) -> Iterator[str]:
                 yield os.path.join(os.path.relpath(folder, os.path.dirname(path)), name)
 
 
-def _pointer(dot_git: str, at: str, roots: Sequence[str]) -> Iterator[str]:
+def _pointer(dot_git: str, at: str, roots: Sequence[str], guarded: Container[str]) -> Iterator[str]:
     """A worktree's or submodule's `.git`: it may only point into a repository that is inert or guarded."""
     words = _text(dot_git)
     found = re.fullmatch(r"gitdir: ([^\x00\n]+)\n?", words or "")
@@ -128,7 +129,10 @@ def _pointer(dot_git: str, at: str, roots: Sequence[str]) -> Iterator[str]:
     kept = re.fullmatch(r"(.*/\.git)/(?:worktrees/[^/]+|modules/.+)", target)
     if kept is None or not any(kept[1].startswith(root.rstrip("/") + "/") for root in roots):
         yield f"it points to {found[1]}"
-    elif "/.git/worktrees/" in target:
+        return
+    if kept[1] not in guarded:
+        yield from _folder(kept[1], kept[1], roots)
+    if "/.git/worktrees/" in target:
         back = (_text(os.path.join(target, "gitdir")) or "").strip()
         if os.path.realpath(back) != at:
             yield "what it points to does not point back"

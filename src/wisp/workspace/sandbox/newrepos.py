@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from wisp.workspace.root import Root
 from wisp.workspace.sandbox.inert import faults
@@ -27,7 +27,8 @@ class NewRepositories:
     def __init__(self, roots: Sequence[Root]) -> None:
         self._handles = roots
         self._roots = tuple(root.path for root in roots)
-        self._loose: set[str] = set()
+        self.loose: set[str] = set()
+        """Repositories that a command which still runs could change."""
         self._staged: dict[str, str] = {}
 
     def stage(self, top: str) -> dict[str, str]:
@@ -38,27 +39,28 @@ class NewRepositories:
             os.makedirs(self._staged[root], 0o755, exist_ok=True)
         return dict(self._staged)
 
-    def settle(self, fresh: Iterable[str], *, alone: bool) -> list[str]:
+    def settle(self, fresh: Iterable[str], guarded: Container[str], *, alone: bool) -> list[str]:
         """After a command: take over what is inert, set aside what is not; what there is to be said.
 
         Args:
             fresh: protected names that are new since it began.
+            guarded: those that were there before.
             alone: no other command is running; what is found inert now stays so.
         """
-        self._loose |= set(filter(None, map(_repository, fresh)))
+        self.loose |= set(filter(None, map(_repository, fresh)))
         said = []
         if alone:  # first, because worktrees and submodules point there
             said = [words for root, made in self._staged.items() if (words := self._take_over(root, made))]
-        said += [words for path in sorted(self._loose) if (words := self._look_at(path, alone))]
+        said += [words for path in sorted(self.loose) if (words := self._look_at(path, guarded, alone))]
         if alone:
-            self._loose.clear()
+            self.loose.clear()
         return said
 
     def forget(self) -> None:
         """The private folder is gone."""
         self._staged.clear()
 
-    def _look_at(self, path: str, alone: bool) -> str:
+    def _look_at(self, path: str, guarded: Container[str], alone: bool) -> str:
         """By the handle of the folder it is in: a command that still runs cannot lead us elsewhere."""
         folder, name = os.path.split(path)
         fd = self._open(folder)
@@ -68,7 +70,7 @@ class NewRepositories:
         try:
             if not alone and os.path.isfile(os.path.join(here, name)) and self._waits():
                 return ""  # what it points to may be in a folder of ours still
-            found = list(faults(os.path.join(here, name), path, self._roots))
+            found = list(faults(os.path.join(here, name), path, self._roots, guarded))
             if not found:
                 return ""
             if name.casefold() != ".git":

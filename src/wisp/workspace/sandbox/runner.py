@@ -90,7 +90,7 @@ class Boxes:
         with self._lock:
             self._running -= 1
             fresh = set(self._look()) - set(before)
-            said = self._new.settle(fresh, alone=not self._running)
+            said = self._new.settle(fresh, set(before) - self._new.loose, alone=not self._running)
             return tuple(sorted(path for path in fresh if os.path.lexists(path))) + tuple(said)
 
     def _once(
