@@ -215,7 +215,7 @@ def assemble_host(
         sandbox=sandbox,
         instructions=tuple(InstructionFile(b.source, b.size) for b in blocks if b.name != "environment"),
         notes=notes,
-        messages=len(session.state.messages),
+        messages=session.state.count,
         output_format=settings.output_format,
     )
     limits = Limits(settings.max_turns, settings.max_cost, settings.max_tokens)

@@ -94,7 +94,7 @@ class SessionHost:
 
     def snapshot(self) -> Snapshot:
         """The state at this moment."""
-        messages = len(self._session.state.messages)
+        messages = self._session.state.count
         gate = self._harness.toolbox.gate
         return msgspec.structs.replace(
             self._snapshot,

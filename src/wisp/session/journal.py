@@ -6,18 +6,23 @@ tail into a side file first, so that the next record begins on a line of its own
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from wisp.session.codec import MAX_LINE, BadLine, Salvaged, decode, encode, salvage
+from wisp.session.codec import MAX_LINE, encode
+from wisp.session.fold import Fold
+from wisp.session.index import LARGE
+from wisp.session.index import load as load_index
+from wisp.session.index import save as save_index
 from wisp.session.lock import SessionLock
-from wisp.session.records import VERSION, Record
+from wisp.session.open import fold_scan
+from wisp.session.records import VERSION, MessageRecord, Record
+from wisp.session.scan import Scan
+from wisp.session.state import State
 from wisp.session.storage import Damage, Loaded, StorageFailed
-
-_CHUNK = 1 << 20
-_BOM = b"\xef\xbb\xbf"
 
 
 class NotASession(OSError):
@@ -70,6 +75,9 @@ class FileJournal:
             self.close()
             raise NotASession(path) if exc.errno in _NO_FILE else exc from None
         self._fresh = self._size == 0
+        self._places: dict[str, int] = {}
+        self._damage: list[Damage] = []
+        self._newest = 0
 
     @property
     def where(self) -> str:
@@ -79,21 +87,71 @@ class FileJournal:
     def load(self) -> Loaded:
         """Read everything, then move a torn tail aside so that appending is safe.
 
-        A file of a newer format is only read.
+        Of a large file that is as its index says, only what the next request needs is read.  A file of a
+        newer format is only read.
 
         Raises:
             StorageFailed: it cannot be read or mended.
         """
         assert self._fd is not None
         try:
-            records, damage, keep, ended = _scan(self._fd)
-            newest = max((record.v for record in records), default=0)
-            if newest <= VERSION:
-                damage += self._mend(keep, ended)
+            if self._size >= LARGE:
+                return self._load_large(self._fd)
+            scan = Scan(self._fd)
+            records = []
+            for record, place, _ in scan:
+                records.append(record)
+                self._placed(record, place)
+            self._mended(scan)
         except OSError as exc:
             self.close()
             raise StorageFailed(f"{self._path} could not be opened: {exc.strerror or exc}") from exc
-        return Loaded(tuple(records), tuple(damage), newest)
+        return Loaded(tuple(records), tuple(self._damage), scan.newest)
+
+    def _load_large(self, descriptor: int) -> Loaded:
+        found = load_index(self._path, descriptor)
+        if found is not None:
+            self._places, self._damage, self._newest = dict(found.places), list(found.damage), found.newest
+            return Loaded((), found.damage, found.newest, found.state)
+        fold = self._fold_all(descriptor)
+        state = fold.state
+        del fold
+        self.remember(state)
+        return Loaded((), tuple(self._damage), self._newest, state)
+
+    def folded(self) -> Fold:
+        """Read everything again, whatever the index says."""
+        assert self._fd is not None
+        try:
+            return self._fold_all(self._fd)
+        except OSError as exc:
+            raise StorageFailed(f"{self._path} could not be read: {exc.strerror or exc}") from exc
+
+    def _fold_all(self, descriptor: int) -> Fold:
+        scan = Scan(descriptor)
+        fold = fold_scan(scan, descriptor)
+        self._mended(scan)
+        held = fold.state.messages
+        self._places = {m.id: fold.nodes[m.id].place for m in held if m.id in fold.nodes}
+        return fold
+
+    def _mended(self, scan: Scan) -> None:
+        self._newest = scan.newest
+        self._damage = scan.damage
+        if scan.newest <= VERSION:
+            self._damage = scan.damage + self._mend(scan.keep, scan.ended)
+
+    def _placed(self, record: Record, place: int) -> None:
+        if isinstance(record.body, MessageRecord):
+            self._places.setdefault(record.id, place)
+
+    def remember(self, state: State) -> None:
+        """Keep an index of a large file."""
+        if self._fd is None or self._size < LARGE or self._newest > VERSION:
+            return
+        told = [damage for damage in self._damage if not damage.kept_in]
+        with contextlib.suppress(OSError):
+            save_index(self._path, self._fd, state, self._places, told, self._newest)
 
     def _mend(self, keep: int, ended: bool) -> list[Damage]:
         """Move what follows the last record or whole line aside, and end a record that only lacks its LF."""
@@ -131,7 +189,9 @@ class FileJournal:
         except OSError as exc:
             self._take_back()
             raise StorageFailed(f"{self._path} could not be written: {exc.strerror or exc}") from exc
-        self._size += len(data)
+        for record, line in zip(records, lines, strict=True):
+            self._placed(record, self._size)
+            self._size += len(line)
 
     def _take_back(self) -> None:
         """Leave no half record behind; if even that fails, the checksum will find it on the next open."""
@@ -147,6 +207,108 @@ class FileJournal:
             os.close(self._fd)
             self._fd = None
         self._lock.release()
+
+
+def create(path: str, lines: Iterable[bytes]) -> None:
+    """Make the session file `path` of whole lines, in one step, durable when this returns.
+
+    Raises:
+        FileExistsError: there is one.
+        OSError: it cannot be made; nothing is left.
+    """
+    create_private_folder(os.path.dirname(path))
+    new = f"{path}.new-{os.getpid()}"
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            held: list[bytes] = []
+            size = 0
+            for line in lines:
+                held.append(line)
+                size += len(line)
+                if size > 1 << 20:
+                    _write_all(descriptor, b"".join(held))
+                    held, size = [], 0
+            _write_all(descriptor, b"".join(held))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.link(new, path)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+    _sync_folder(os.path.dirname(path))
+
+
+def move(path: str, target: str) -> None:
+    """Move a session that nobody uses, with what was once cut off its end, to `target`.
+
+    Raises:
+        Locked: a process has it.
+        FileExistsError: there is one at `target`.
+        OSError: it cannot be moved; it is where it was.
+    """
+    lock = SessionLock(path + ".lock")
+    try:
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, "a session of that id is there already", target)
+        create_private_folder(os.path.dirname(target))
+        folder, name = os.path.split(path)
+        for other in sorted(os.listdir(folder)):
+            if other.startswith(name + "."):
+                rest = other[len(name) :]
+                if rest.startswith((".torn-", ".before-")):
+                    os.rename(os.path.join(folder, other), target + rest)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path + ".index")
+        os.rename(path, target)
+        _sync_folder(os.path.dirname(target))
+        _sync_folder(folder)
+    finally:
+        lock.release()
+
+
+def destroy(path: str) -> None:
+    """Delete a session that nobody uses, for ever, and everything beside it.
+
+    Raises:
+        Locked: a process has it.
+        OSError: it cannot be deleted.
+    """
+    lock = SessionLock(path + ".lock")
+    try:
+        folder, name = os.path.split(path)
+        os.unlink(path)
+        for other in os.listdir(folder):
+            if other.startswith(name + "."):
+                os.unlink(os.path.join(folder, other))
+        _sync_folder(folder)
+    finally:
+        lock.release()
+
+
+def replace(path: str, lines: Iterable[bytes], aside: str) -> str:
+    """Put a mended session in the place of `path`, which is kept beside it under its name and `aside`.
+
+    The caller holds no lock; the file is replaced in one step, or not at all.  Returns where the old one is.
+
+    Raises:
+        Locked: a process has it.
+        OSError: it cannot be replaced; it is as it was.
+    """
+    lock = SessionLock(path + ".lock")
+    try:
+        kept = next(name for number in range(1, 10_000) if not os.path.lexists(name := f"{path}{aside}-{number}"))
+        new = f"{path}.mended-{os.getpid()}"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)
+        create(new, lines)
+        os.link(path, kept)
+        os.replace(new, path)
+        _sync_folder(os.path.dirname(path))
+        return kept
+    finally:
+        lock.release()
 
 
 def rewrite(path: str, change: Callable[[bytes], bytes], *, keep: bool) -> None:
@@ -213,70 +375,14 @@ def read_only(path: str) -> Loaded:
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise NotASession(path)
-        records, damage, keep, _ = _scan(descriptor)
+        scan = Scan(descriptor)
+        records = tuple(placed.record for placed in scan)
         size = os.fstat(descriptor).st_size
     finally:
         os.close(descriptor)
-    if keep < size:
-        damage.append(Damage(keep, "the last record is cut off"))
-    return Loaded(tuple(records), tuple(damage), max((record.v for record in records), default=0))
-
-
-def _scan(descriptor: int) -> tuple[list[Record], list[Damage], int, bool]:
-    """`(records, damage, where what may stay ends, whether it ends with LF)`."""
-    records: list[Record] = []
-    damage: list[Damage] = []
-    keep, ended = 0, True
-    for offset, end, line, complete in _lines(descriptor):
-        start = len(_BOM) if offset == 0 and line.startswith(_BOM) else 0
-        good: list[Salvaged] = []
-        if line[start:].strip():
-            try:
-                good = [Salvaged(start, len(line), decode(line[start:]))]
-            except BadLine as exc:
-                good = salvage(line)
-                last = len(line.rstrip(b"\r")) if complete else (good[-1].end if good else 0)
-                if lost := last - sum(item.end - item.start for item in good):
-                    damage.append(Damage(offset, f"a record is damaged ({exc}); {lost} bytes are lost"))
-        for item in good:
-            _check_order(records, item.record, offset + item.start, damage)
-            records.append(item.record)
-        if complete:
-            keep = end
-        elif good:
-            keep, ended = offset + good[-1].end, False
-    return records, damage, keep, ended
-
-
-def _check_order(records: list[Record], record: Record, offset: int, damage: list[Damage]) -> None:
-    expected = records[-1].seq + 1 if records else 1
-    if record.seq > expected:
-        damage.append(Damage(offset, f"records {expected} to {record.seq - 1} are missing"))
-    elif record.seq < expected:
-        damage.append(Damage(offset, f"record {record.seq} comes again: two programs wrote this session"))
-
-
-def _lines(descriptor: int) -> Iterator[tuple[int, int, bytes, bool]]:
-    """`(offset, end, line without LF, whether its LF is there)`.
-
-    Holds one line in memory; of a line beyond `MAX_LINE` only the beginning, cut to be no record.
-    """
-    offset = position = 0
-    parts: list[bytes] = []
-    held = 0
-    while chunk := os.pread(descriptor, _CHUNK, position):
-        pieces = chunk.split(b"\n")
-        for number, piece in enumerate(pieces):
-            if held <= MAX_LINE:
-                parts.append(piece)
-                held += len(piece)
-            position += len(piece)
-            if number < len(pieces) - 1:
-                position += 1
-                yield offset, position, b"".join(parts), True
-                offset, parts, held = position, [], 0
-    if position > offset:
-        yield offset, position, b"".join(parts), False
+    if scan.keep < size:
+        scan.damage.append(Damage(scan.keep, "the last record is cut off"))
+    return Loaded(records, tuple(scan.damage), scan.newest)
 
 
 def _private_size(descriptor: int, path: str) -> int:

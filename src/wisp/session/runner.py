@@ -32,7 +32,7 @@ from wisp.messages.usage import Price, cost_of
 from wisp.providers.base import Provider
 from wisp.session.events import SessionSaved
 from wisp.session.fitting import WindowKeeper
-from wisp.session.fold import Fold, State
+from wisp.session.fold import Fold
 from wisp.session.ports import FileHistory
 from wisp.session.records import (
     VERSION,
@@ -48,6 +48,7 @@ from wisp.session.records import (
     SnapshotRecord,
 )
 from wisp.session.recover import Recovery, plan
+from wisp.session.state import State
 from wisp.session.storage import Storage, StorageFailed
 
 _WORTH_A_RECORD = (RepairReported, CacheBroken, ProviderSwitched)
@@ -98,14 +99,19 @@ class CodingSession:
                 f"{storage.where} was written in format {loaded.newest_version}; this program knows "
                 f"{VERSION}. It can be shown, not continued: update wisp."
             )
-        self._fold = Fold(loaded.records)
+        self._fold = Fold(loaded.records, state=loaded.state)
         self.notes = [f"byte {d.offset}: {d.message}" for d in loaded.damage] + self.state.notes
         header = self.state.header
         self.id = header.session_id if header else _name_of(storage.where) or session_id
         self._new = [] if header else [self._record(SessionHeader(self.id, cwd, created_by))]
+        if self.state.shortened is not None:
+            self._new.append(self._record(self.state.shortened))
+            self.notes.append(
+                "the conversation was larger than any request; its older part is kept as a summary"
+            )
         self._recovery = plan(self.state, clock.new_id)
         self.harness: AgentHarness | None = None
-        self.window = WindowKeeper(self._provider, lambda: self.state.messages, self._compacted)
+        self.window = WindowKeeper(self._provider, lambda: self.state, self._compacted)
 
     def _provider(self) -> Provider:
         assert self.harness is not None
@@ -147,7 +153,7 @@ class CodingSession:
                 while self._said:
                     yield self._said.pop(0)
                 if isinstance(event, AgentCompleted):
-                    yield SessionSaved(self.where, len(self.state.messages))
+                    yield SessionSaved(self.where, self.state.count)
                 yield event
 
     async def _note(self, event: Event) -> None:
@@ -239,6 +245,7 @@ class CodingSession:
 
     def close(self) -> None:
         """Let go of the file and its lock."""
+        self._storage.remember(self.state)
         self._storage.close()
 
     # -- records ------------------------------------------------------------------------------------------
