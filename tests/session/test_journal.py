@@ -10,9 +10,10 @@ from session_world import records
 
 from wisp.messages.message import user
 from wisp.session.codec import MAX_LINE, encode
-from wisp.session.journal import FileJournal, create_private_folder, read_only
+from wisp.session.journal import FileJournal, read_only
 from wisp.session.records import AuditRecord, MessageRecord, Record
 from wisp.session.storage import Loaded, StorageFailed
+from wisp.session.whole import create_private_folder
 
 
 def record(seq: int, text: str = "") -> Record:

@@ -291,7 +291,8 @@ def _offered(tools: Sequence[Tool], settings: Settings) -> Sequence[Tool]:
 
 def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tuple[Storage, bool, str]:
     """`(storage, whether it continues something, the id of a new session)`."""
-    from wisp.session.journal import FileJournal, create_private_folder
+    from wisp.session.journal import FileJournal
+    from wisp.session.whole import create_private_folder
 
     new_id = clock.new_id()
     if request.no_session:

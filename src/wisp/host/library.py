@@ -11,7 +11,8 @@ from wisp.messages.message import Message
 from wisp.policy.trust import Identity, TrustRecord, TrustState, approved_digest, state_of
 from wisp.session.catalog import SessionInfo, resolve, sessions
 from wisp.session.fold import Fold
-from wisp.session.journal import create_private_folder, read_only
+from wisp.session.journal import read_only
+from wisp.session.whole import create_private_folder
 
 __all__ = ["SessionContent", "SessionInfo", "TrustBook", "list_sessions", "show_session"]
 

@@ -141,4 +141,3 @@ class FileUndo:
         self._journal.close()
         with contextlib.suppress(OSError):
             self._workspace.close()
-

@@ -41,9 +41,7 @@ class Earlier(msgspec.Struct):
 
 def lines_of(messages: Iterable[Message]) -> list[str]:
     """What the user said, a clipped line each."""
-    return [
-        f"- {clip(' '.join(m.text.split()), SAID_EACH)}" for m in messages if isinstance(m, UserMessage)
-    ]
+    return [f"- {clip(' '.join(m.text.split()), SAID_EACH)}" for m in messages if isinstance(m, UserMessage)]
 
 
 def squeezed(lines: list[str], most: int) -> list[str]:

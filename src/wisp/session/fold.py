@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
 from wisp.messages.usage import Usage
-from wisp.session.compact import shortened, summary_text
+from wisp.session.compact import pruned, shortened, summary_text
 from wisp.session.earlier import SAID_ALL, Earlier
 from wisp.session.records import (
     KNOWN_TYPES,
@@ -245,7 +245,7 @@ class Fold:
             return
         self._forget(first_kept)
         summary = summary_text("", (), "", SAID_ALL, state.earlier)
-        state.context = [Notice(summary, "summary"), *state.messages]
+        state.context = [Notice(summary, "summary"), *pruned(state.messages, frozenset())]
         state.shortened = CompactionRecord(summary, first_kept, (), "size")
 
     def _snapshot(self, body: SnapshotRecord) -> None:
