@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from session_writer import Writer
 
-from wisp.messages.content import Text, ToolCall
-from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
-from wisp.messages.usage import Usage
+from wisp.messages.content import Text
+from wisp.messages.message import Message, UserMessage
 from wisp.session.codec import encode
 from wisp.session.compact import pruned, summary_text
 from wisp.session.earlier import Earlier
@@ -23,49 +23,12 @@ from wisp.session.open import opened_tree, seen
 from wisp.session.records import (
     AuditRecord,
     CompactionRecord,
-    Known,
     LabelRecord,
     LeafRecord,
     MessageRecord,
     Record,
-    SessionHeader,
     TitleRecord,
 )
-
-
-class Writer:
-    """Makes the records of a long conversation: prompts, calls, results, and what the test adds."""
-
-    def __init__(self, pad: int = 300) -> None:
-        self.records: list[Record] = []
-        self.leaf = ""
-        self.pad = pad
-        self.add(SessionHeader("long", "/w"))
-
-    def add(self, body: Known, record_id: str = "") -> str:
-        number = len(self.records) + 1
-        record_id = record_id or f"r{number:06}"
-        self.records.append(Record(number, record_id, self.leaf, "2026-01-01T00:00:00.000Z", body))
-        if isinstance(body, MessageRecord):
-            self.leaf = record_id
-        return record_id
-
-    def say(self, message: Message) -> str:
-        return self.add(MessageRecord(message, 0.001), message.id)
-
-    def turn(self, name: str) -> str:
-        """A prompt, a call, its result and an answer; returns the prompt's id."""
-        first = self.say(UserMessage((Text(f"prompt {name}"),), f"u{name}"))
-        call = ToolCall(f"c{name}", "edit", f'{{"path": "f{name}.py"}}')
-        self.say(AssistantMessage((call,), f"a{name}", "tool_calls", Usage(10, 5, 0, 0, 0)))
-        self.say(ToolResult(f"c{name}", "edit", (Text("y" * self.pad),), id=f"t{name}"))
-        self.say(AssistantMessage((Text("done"),), f"b{name}", "stop", Usage(20, 5, 0, 0, 0)))
-        return first
-
-    def write(self, path: Path) -> Path:
-        path.write_bytes(b"".join(map(encode, self.records)))
-        path.chmod(0o600)
-        return path
 
 
 def long(turns: int = 1200, pad: int = 1000) -> Writer:

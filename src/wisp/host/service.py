@@ -18,7 +18,19 @@ from wisp.harness.mailbox import QueueFull
 from wisp.harness.ports import ApprovalAnswer
 from wisp.harness.runner import AgentHarness
 from wisp.host.client import CommandRefused
-from wisp.host.commands import AnyCommand, Approve, Cancel, Compact, Configure, FollowUp, Prompt, Steer
+from wisp.host.commands import (
+    AnyCommand,
+    Approve,
+    Cancel,
+    Compact,
+    Configure,
+    FollowUp,
+    Name,
+    Navigate,
+    Prompt,
+    Steer,
+    UndoNavigation,
+)
 from wisp.host.events import Envelope, PlanSaved, SessionOpened
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
@@ -28,6 +40,7 @@ from wisp.messages.content import Text
 from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
+from wisp.session.events import SessionSaved
 from wisp.session.runner import CodingSession
 from wisp.session.storage import StorageFailed
 
@@ -133,6 +146,21 @@ class SessionHost:
             self._configure(command)
         elif isinstance(command, Compact):
             self._session.window.ask_for(command.instructions)
+        elif isinstance(command, Name):
+            await self._session.name(command.name)
+        elif isinstance(command, Navigate):
+            await self._go(command.entry, summarise=command.summarise)
+        elif isinstance(command, UndoNavigation):
+            await self._go("", summarise=False)
+
+    async def _go(self, entry: str, *, summarise: bool) -> None:
+        if self._run is not None:
+            raise CommandRefused("a run is in progress; cancel it first")
+        try:
+            await self._session.go(entry, summarise=summarise)
+        except LookupError as exc:
+            raise CommandRefused(str(exc.args[0])) from None
+        self._publish(SessionSaved(self._session.where, self._session.state.count))
 
     def _queue(self, command: Steer | FollowUp) -> None:
         put = self._harness.steer if isinstance(command, Steer) else self._harness.follow_up

@@ -79,7 +79,7 @@ class Fold:
         self._most = most
         self._held = 0
         self._path: list[str] = [m.id for m in self.state.messages]
-        self._compactions: list[tuple[str, CompactionRecord]] = []
+        self.compactions: list[tuple[str, CompactionRecord]] = []
         for record in records:
             self.add(record)
 
@@ -109,7 +109,7 @@ class Fold:
         elif isinstance(body, LeafRecord):
             self._leaf(record, body)
         elif isinstance(body, CompactionRecord):
-            self._compactions.append((state.leaf, body))
+            self.compactions.append((state.leaf, body))
             if not self._compact(body):
                 state.notes.append(f"record {record.seq} keeps a message that is not there; it was left out")
         elif isinstance(body, TitleRecord):
@@ -194,7 +194,7 @@ class Fold:
         state.leaf = state.prompt = state.follows = ""
         self._path, self._held = [], 0
         waiting: dict[str, list[CompactionRecord]] = {}
-        for leaf, body in self._compactions:
+        for leaf, body in self.compactions:
             waiting.setdefault(leaf, []).append(body)
         for message_id in self.path(target):
             self._joined(message_id, self.message(message_id), self.nodes[message_id].size)

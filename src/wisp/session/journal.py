@@ -147,6 +147,10 @@ class FileJournal:
         """Add `records` in one write, all or none."""
         if self._fd is None:
             raise StorageFailed("the session is closed")
+        if self._newest > VERSION:
+            raise StorageFailed(
+                f"{self._path} was written in format {self._newest}; update wisp to change it"
+            )
         lines = list(map(encode, records))
         if (longest := max(map(len, lines), default=0)) > MAX_LINE:
             raise StorageFailed(f"a record of {longest} bytes is too large for {self._path}")

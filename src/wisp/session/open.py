@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -14,7 +14,7 @@ from wisp.session.codec import BadLine
 from wisp.session.fold import Fold
 from wisp.session.index import load as load_index
 from wisp.session.records import MessageRecord
-from wisp.session.scan import Scan, record_at
+from wisp.session.scan import Placed, Scan, record_at
 from wisp.session.state import State
 from wisp.session.storage import Damage
 
@@ -31,12 +31,13 @@ class Tree(msgspec.Struct, frozen=True):
     """A stored session with all its branches, while its file is open."""
 
     fold: Fold
-    scan: Scan
+    places: list[tuple[int, int]]
+    """Where records stand and how long they are, in order."""
     descriptor: int
 
 
-def fold_scan(scan: Scan, descriptor: int) -> Fold:
-    """Add up everything that `scan` finds; what is not needed is let go of and read again when asked for."""
+def fold_scan(scan: Iterable[Placed], descriptor: int) -> Fold:
+    """Add up everything that a scan finds; what is not needed is let go of and read again when asked for."""
 
     def read(place: int) -> Message:
         try:
@@ -61,8 +62,14 @@ def opened_tree(path: str) -> Iterator[Tree]:
     """
     descriptor = _open(path)
     try:
-        scan = Scan(descriptor)
-        yield Tree(fold_scan(scan, descriptor), scan, descriptor)
+        places: list[tuple[int, int]] = []
+
+        def noted() -> Iterator[Placed]:
+            for placed in Scan(descriptor):
+                places.append((placed.place, placed.size))
+                yield placed
+
+        yield Tree(fold_scan(noted(), descriptor), places, descriptor)
     finally:
         os.close(descriptor)
 

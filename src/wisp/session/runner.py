@@ -40,12 +40,14 @@ from wisp.session.records import (
     CallIntentRecord,
     CompactionRecord,
     Known,
+    LeafRecord,
     MessageRecord,
     Record,
     RequestIntentRecord,
     RunEndedRecord,
     SessionHeader,
     SnapshotRecord,
+    TitleRecord,
 )
 from wisp.session.recover import Recovery, plan
 from wisp.session.state import State
@@ -243,6 +245,35 @@ class CodingSession:
         self._kept = mark
         await self._commit([self._record(SnapshotRecord(tree, when, turn))], sync=False)
 
+    # -- between runs -------------------------------------------------------------------------------------
+
+    async def go(self, wanted: str, *, summarise: bool = False) -> None:
+        """Have the conversation go on from the message `wanted`; empty takes the last such move back.
+
+        Args:
+            wanted: an id, its beginning, a label, or the number of a message.
+            summarise: have the branch that is left told in short where the conversation goes on.
+
+        Raises:
+            NoSuchEntry: there is no such message, or no move to take back.
+        """
+        from wisp.session.moving import moved
+
+        fold = self._fold if self._fold.whole else self._storage.folded()
+        bodies = await moved(fold, wanted, self.harness if summarise else None, self._clock)
+        self._fold = fold
+        records = [
+            self._record(body, body.message.id if isinstance(body, MessageRecord) else "") for body in bodies
+        ]
+        await self._commit(records, sync=True)
+        self._recovery = plan(self.state, self._clock.new_id)
+        if self.harness is not None:
+            self.harness.restart(self.state.context)
+
+    async def name(self, name: str) -> None:
+        """Give the session a name; an empty one takes it back."""
+        await self._commit([self._record(TitleRecord(" ".join(name.split())[:200]))], sync=True)
+
     def close(self) -> None:
         """Let go of the file and its lock."""
         self._storage.remember(self.state)
@@ -278,6 +309,7 @@ class CodingSession:
             numbered.append(Record(seq, record.id, leaf, record.at, record.body))
             seq += 1
             leaf = record.id if isinstance(record.body, MessageRecord) else leaf
+            leaf = record.body.target if isinstance(record.body, LeafRecord) else leaf
         if sync and self._storage.where:
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(None, lambda: self._storage.append(numbered, sync=True))
