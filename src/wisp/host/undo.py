@@ -64,14 +64,14 @@ class FileUndo:
         try:
             loaded = self._journal.load()
             self._fold = Fold(loaded.records, state=loaded.state)
-            plan = plan_redo if redo else plan_undo
-            self.move = plan(self._fold.state, one_turn=one_turn)
             header = self._fold.state.header
             self._workspace = Workspace(header.cwd if header else configured.cwd)
             self._snapshots = snapshots_of(self._workspace, configured.paths.state)
             self.notes = tuple(recover(changes_folder(self._workspace.cwd, configured.paths.state)))
+            plan = plan_redo if redo else plan_undo
+            self.move = plan(self._fold.state, one_turn=one_turn)
             self._pair = self._trees()
-        except NothingToDo as exc:
+        except (NothingToDo, StorageFailed, Refused) as exc:
             self._journal.close()
             raise OpenFailed(str(exc), 1) from None
         except BaseException:

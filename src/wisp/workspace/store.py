@@ -22,6 +22,22 @@ class StoreFull(OSError):
     """One snapshot alone would be larger than the store may be, or the disk is full."""
 
 
+def digest_of(folder: int, name: bytes) -> str:
+    """The digest that `ObjectStore.put_file` would give; keeps nothing.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        digest = hashlib.sha256()
+        while piece := os.read(source, _CHUNK):
+            digest.update(piece)
+        return digest.hexdigest()
+    finally:
+        os.close(source)
+
+
 class ObjectStore:
     """One folder of objects.
 
