@@ -143,7 +143,7 @@ class SessionHost:
                 raise CommandRefused("this run asks nobody")
             self._approvals.answer(command)
         elif isinstance(command, Configure):
-            self._configure(command)
+            await self._configure(command)
         elif isinstance(command, Compact):
             self._session.window.ask_for(command.instructions)
         elif isinstance(command, Name):
@@ -249,12 +249,13 @@ class SessionHost:
                     self._publish(event)
         return last
 
-    def _configure(self, command: Configure) -> None:
+    async def _configure(self, command: Configure) -> None:
         if command.permission_mode is not None:
             if command.permission_mode not in MODES:
                 known = ", ".join(MODES)
                 raise CommandRefused(f"{command.permission_mode!r} is no mode; the modes are: {known}")
             gate = self._harness.toolbox.gate
+            await self._session.set_({"permission_mode": command.permission_mode})
             gate.policy = msgspec.structs.replace(gate.policy, mode=command.permission_mode)
 
     def _publish(self, event: Event) -> None:

@@ -94,11 +94,8 @@ class Fold:
         elif isinstance(body, SessionHeader):
             if state.header is None:
                 state.header = body
-        elif isinstance(body, AuditRecord) and body.kind == "repair":
-            notes = body.facts.get("notes")
-            state.told.update(
-                note for note in (notes if isinstance(notes, list) else ()) if isinstance(note, str)
-            )
+        elif isinstance(body, AuditRecord):
+            self._audited(body)
         elif isinstance(body, RunEndedRecord):
             state.runs_ended += 1
         elif isinstance(body, SnapshotRecord):
@@ -120,6 +117,18 @@ class Fold:
                 state.labels[body.target] = body.label
         elif isinstance(body, UnknownRecord) and body.type in KNOWN_TYPES:
             state.notes.append(f"record {record.seq} ({body.type}) is not understood; it was left out")
+
+    def _audited(self, body: AuditRecord) -> None:
+        """What a later run must know of what was told or set; never part of a request."""
+        facts = body.facts
+        if body.kind == "repair":
+            notes = facts.get("notes")
+            told = notes if isinstance(notes, list) else ()
+            self.state.told.update(note for note in told if isinstance(note, str))
+        elif body.kind == "setting" and isinstance(changed := facts.get("changed"), dict):
+            for name, change in changed.items():
+                value = change.get("to") if isinstance(change, dict) else None
+                self.state.settings[name] = value if isinstance(value, str) else None
 
     def path(self, target: str) -> list[str]:
         """Ids of the messages from the beginning to `target`.

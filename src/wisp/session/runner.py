@@ -16,10 +16,8 @@ from wisp.harness.repair import interrupted
 from wisp.harness.runner import AgentHarness
 from wisp.loop.events import (
     AgentCompleted,
-    CacheBroken,
     ErrorReported,
     Event,
-    ProviderSwitched,
     RepairReported,
 )
 from wisp.loop.limits import Limits
@@ -30,6 +28,7 @@ from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMes
 from wisp.messages.tool import ToolOutcome
 from wisp.messages.usage import Price, cost_of
 from wisp.providers.base import Provider
+from wisp.session.auditing import Auditor, settings_changed
 from wisp.session.events import SessionSaved
 from wisp.session.fitting import WindowKeeper
 from wisp.session.fold import Fold
@@ -52,8 +51,6 @@ from wisp.session.records import (
 from wisp.session.recover import Recovery, plan
 from wisp.session.state import State
 from wisp.session.storage import Storage, StorageFailed
-
-_WORTH_A_RECORD = (RepairReported, CacheBroken, ProviderSwitched)
 
 
 class CodingSession:
@@ -148,25 +145,16 @@ class CodingSession:
             self.notes = []
             await self.audit("repair", {"notes": list(notes)})
             yield RepairReported(notes)
+        gate = self.harness.toolbox.gate
+        auditor = Auditor(self.audit, lambda: self.state, limits or Limits(), gate)
         async with aclosing(self.harness.prompt(message, limits=limits)) as events:
             async for event in events:
-                if isinstance(event, _WORTH_A_RECORD):
-                    await self._note(event)
+                await auditor.note(event)
                 while self._said:
                     yield self._said.pop(0)
                 if isinstance(event, AgentCompleted):
                     yield SessionSaved(self.where, self.state.count)
                 yield event
-
-    async def _note(self, event: Event) -> None:
-        """Record what a reader of the file should know of how its requests were made."""
-        if isinstance(event, RepairReported):
-            await self.audit("repair", {"notes": list(event.messages)})
-        elif isinstance(event, CacheBroken):
-            await self.audit("cache_broken", {"turn": event.turn, "reasons": list(event.reasons)})
-        elif isinstance(event, ProviderSwitched):
-            facts = {"turn": event.turn, "provider": event.provider, "model": event.model}
-            await self.audit("provider_switched", {**facts, "reason": event.reason})
 
     async def _recover(self) -> AsyncGenerator[str, None]:
         while self._recovery:
@@ -269,6 +257,10 @@ class CodingSession:
         self._recovery = plan(self.state, self._clock.new_id)
         if self.harness is not None:
             self.harness.restart(self.state.context)
+
+    async def set_(self, settings: Mapping[str, str]) -> None:
+        """Note that settings of the run are changed; the caller changes them."""
+        await settings_changed(self.audit, self.state, settings)
 
     async def name(self, name: str) -> None:
         """Give the session a name; an empty one takes it back."""

@@ -59,6 +59,8 @@ class State(msgspec.Struct):
     """Marks of messages, by message id."""
     moves: list[str] = []
     """Where the conversation stood before each move between branches that can be taken back."""
+    settings: dict[str, str | None] = {}
+    """Settings of the run as they were last recorded: provider, model, permission mode."""
     told: set[str] = set()
     """Repairs that a person was told of."""
     notes: list[str] = []
