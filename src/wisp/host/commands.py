@@ -57,6 +57,13 @@ class Compact(Command, frozen=True, tag="compact"):
     instructions: str = ""
 
 
+class Answer(Command, frozen=True, tag="answer"):
+    """Answer a question with one of its choices."""
+
+    question_id: str
+    answer: str
+
+
 class Navigate(Command, frozen=True, tag="navigate"):
     """Go on from another message of the session, between runs."""
 
@@ -77,5 +84,15 @@ class Name(Command, frozen=True, tag="name"):
 
 
 AnyCommand = (
-    Approve | Cancel | Compact | Configure | FollowUp | Name | Navigate | Prompt | Steer | UndoNavigation
+    Answer
+    | Approve
+    | Cancel
+    | Compact
+    | Configure
+    | FollowUp
+    | Name
+    | Navigate
+    | Prompt
+    | Steer
+    | UndoNavigation
 )

@@ -40,7 +40,7 @@ from wisp.loop.events import (
     TurnCompleted,
     TurnStarted,
 )
-from wisp.session.events import SessionSaved
+from wisp.session.events import QuestionAnswered, QuestionAsked, SessionSaved
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -90,6 +90,8 @@ __all__ = [
     "PlanSaved",
     "ProviderRetrying",
     "ProviderSwitched",
+    "QuestionAnswered",
+    "QuestionAsked",
     "QueueMessageInjected",
     "QueueUpdated",
     "RepairReported",

@@ -19,6 +19,7 @@ from wisp.harness.ports import ApprovalAnswer
 from wisp.harness.runner import AgentHarness
 from wisp.host.client import CommandRefused
 from wisp.host.commands import (
+    Answer,
     AnyCommand,
     Approve,
     Cancel,
@@ -40,7 +41,8 @@ from wisp.messages.content import Text
 from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
-from wisp.session.events import SessionSaved
+from wisp.session.events import QuestionAnswered, QuestionAsked, SessionSaved
+from wisp.session.keeping import Choice
 from wisp.session.runner import CodingSession
 from wisp.session.storage import StorageFailed
 
@@ -100,6 +102,9 @@ class SessionHost:
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
         self._cancelled_early = ""
+        self._questions: dict[str, tuple[QuestionAsked, asyncio.Future[str]]] = {}
+        if approvals is not None:  # somebody is there to be asked
+            session.keeping.ask = self._storage_trouble
         self.view = View()
         self._publish(SessionOpened(snapshot.session_path, snapshot.resumed, snapshot.messages))
 
@@ -142,6 +147,8 @@ class SessionHost:
             if self._approvals is None:
                 raise CommandRefused("this run asks nobody")
             self._approvals.answer(command)
+        elif isinstance(command, Answer):
+            self._answer(command)
         elif isinstance(command, Configure):
             await self._configure(command)
         elif isinstance(command, Compact):
@@ -161,6 +168,25 @@ class SessionHost:
         except LookupError as exc:
             raise CommandRefused(str(exc.args[0])) from None
         self._publish(SessionSaved(self._session.where, self._session.state.count))
+
+    async def _storage_trouble(self, why: str) -> Choice:
+        """Pause the run: records cannot be kept, and a person decides."""
+        asked = QuestionAsked(self._clock.new_id(), why, ("again", "unkept", "stop"))
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._questions[asked.question_id] = asked, future
+        self._publish(asked)
+        answer = await future
+        del self._questions[asked.question_id]
+        self._publish(QuestionAnswered(asked.question_id, answer))
+        return "again" if answer == "again" else "unkept" if answer == "unkept" else "stop"
+
+    def _answer(self, command: Answer) -> None:
+        asked, future = self._questions.get(command.question_id, (None, None))
+        if asked is None or future is None or future.done():
+            raise CommandRefused(f"no question {command.question_id!r} is waiting")
+        if command.answer not in asked.choices:
+            raise CommandRefused(f"the answers are: {', '.join(asked.choices)}")
+        future.set_result(command.answer)
 
     def _queue(self, command: Steer | FollowUp) -> None:
         put = self._harness.steer if isinstance(command, Steer) else self._harness.follow_up
@@ -201,6 +227,9 @@ class SessionHost:
 
     def _cancel(self, reason: str) -> None:
         """Stop the run; one that is still being prepared stops with its first event."""
+        for asked, future in self._questions.values():
+            if not future.done():
+                future.set_result(asked.choices[-1])
         if self._run is not None and not self._harness.abort(reason):
             self._cancelled_early = self._cancelled_early or reason
 

@@ -32,6 +32,7 @@ from wisp.session.auditing import Auditor, settings_changed
 from wisp.session.events import SessionSaved
 from wisp.session.fitting import WindowKeeper
 from wisp.session.fold import Fold
+from wisp.session.keeping import Keeping
 from wisp.session.ports import FileHistory
 from wisp.session.records import (
     VERSION,
@@ -87,6 +88,7 @@ class CodingSession:
         self._kept: tuple[int, int] | None = None
         self._said: list[Event] = []
         self._storage = storage
+        self.keeping = Keeping(storage)
         self._committing = asyncio.Lock()
         self._clock = clock
         self._price = price or Price()
@@ -145,6 +147,7 @@ class CodingSession:
             self.notes = []
             await self.audit("repair", {"notes": list(notes)})
             yield RepairReported(notes)
+        self.keeping.begin()
         gate = self.harness.toolbox.gate
         auditor = Auditor(self.audit, lambda: self.state, limits or Limits(), gate)
         async with aclosing(self.harness.prompt(message, limits=limits)) as events:
@@ -268,7 +271,8 @@ class CodingSession:
 
     def close(self) -> None:
         """Let go of the file and its lock."""
-        self._storage.remember(self.state)
+        if not self.keeping.unkept:
+            self._storage.remember(self.state)
         self._storage.close()
 
     # -- records ------------------------------------------------------------------------------------------
@@ -302,11 +306,7 @@ class CodingSession:
             seq += 1
             leaf = record.id if isinstance(record.body, MessageRecord) else leaf
             leaf = record.body.target if isinstance(record.body, LeafRecord) else leaf
-        if sync and self._storage.where:
-            loop = asyncio.get_running_loop()
-            await loop.run_in_executor(None, lambda: self._storage.append(numbered, sync=True))
-        else:
-            self._storage.append(numbered, sync=sync)
+        await self.keeping.append(numbered, sync=sync)
         self._new = []
         for record in numbered:
             self._fold.add(record)
