@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from datetime import datetime
 
 import msgspec
 
@@ -25,6 +26,10 @@ from wisp.workspace.snapshots import Conflict, Snapshots, Tree
 from wisp.workspace.store import ObjectStore
 
 __all__ = ["FileUndo", "PathChange", "snapshots_of"]
+
+
+_COARSE = 0.02
+"""Seconds by which a file's change time may lag behind the clock."""
 
 
 class PathChange(msgspec.Struct, frozen=True):
@@ -93,6 +98,23 @@ class FileUndo:
             OpenFailed: somebody else changed the same files since; they are named.
         """
         return self._restore(check_only=True)
+
+    def uncovered(self) -> list[tuple[str, str]]:
+        """Paths that changed meanwhile and that an undo leaves as they are, each with the reason."""
+        from wisp.workspace.outside import ignored_since, too_large
+
+        if self.move.direction == "redo":
+            return []
+        found = [(item.path, item.why) for item in too_large(*self._pair)]
+        try:
+            began = datetime.fromisoformat(self.move.since).timestamp()
+        except ValueError:
+            return found
+        root = self._workspace.roots[0]
+        since = int((began - _COARSE) * 1e9)
+        ignored, whole = ignored_since(root.fd, root.path, since)
+        more = [] if whole else [("...", "there are more ignored files than were looked at")]
+        return [*found, *((item.path, item.why) for item in ignored), *more]
 
     def apply(self, *, chat: bool) -> list[PathChange]:
         """Do it, and with `chat` take the conversation back to before the prompt too.

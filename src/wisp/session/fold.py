@@ -99,7 +99,7 @@ class Fold:
         elif isinstance(body, RunEndedRecord):
             state.runs_ended += 1
         elif isinstance(body, SnapshotRecord):
-            self._snapshot(body)
+            self._snapshot(body, record.at)
         elif isinstance(body, FilesMovedRecord):
             moved = body.steps if body.direction == "redo" else -body.steps
             state.applied = max(0, min(len(state.steps), state.applied + moved))
@@ -257,7 +257,7 @@ class Fold:
         state.context = [Notice(summary, "summary"), *pruned(state.messages, frozenset())]
         state.shortened = CompactionRecord(summary, first_kept, (), "size")
 
-    def _snapshot(self, body: SnapshotRecord) -> None:
+    def _snapshot(self, body: SnapshotRecord, at: str) -> None:
         state = self.state
         prompt = state.prompt
         last = state.steps[-1] if state.steps and state.applied == len(state.steps) else None
@@ -265,5 +265,5 @@ class Fold:
             last.after = body.tree
         if body.when == "before":
             del state.steps[state.applied :]
-            state.steps.append(FileStep(prompt, body.turn, body.tree, "", state.follows))
+            state.steps.append(FileStep(prompt, body.turn, body.tree, "", state.follows, at))
             state.applied = len(state.steps)

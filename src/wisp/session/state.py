@@ -21,6 +21,8 @@ class FileStep(msgspec.Struct):
     """Empty when the program ended before it could be taken."""
     follows: str = ""
     """Id of the message before the prompt; empty when it was the first."""
+    at: str = ""
+    """When `before` was taken, RFC 3339."""
 
 
 class State(msgspec.Struct):

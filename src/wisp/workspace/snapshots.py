@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_FILE = 1 << 30
 """Largest file covered, in bytes."""
+PRUNE_AFTER = 64 << 20
+"""Bytes put into the store after which it is looked at again whether it is too large."""
 _PARENT = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -77,6 +79,7 @@ class Snapshots:
         self._store = store
         self._journals = journals
         self._last: Tree = {}
+        self._pruned = False
 
     def take(self, check: Callable[[], object] = lambda: None) -> str:
         """Keep the folder as it is now; returns the snapshot's id.
@@ -93,7 +96,11 @@ class Snapshots:
             if entry is not None:
                 tree[os.fsdecode(found.relative)] = entry
         self._last = tree
-        return self._store.put_tree(tree)
+        made = self._store.put_tree(tree)
+        if self._store.written > PRUNE_AFTER or (self._store.written and not self._pruned):
+            self._pruned = True
+            self._store.prune()
+        return made
 
     def load(self, snapshot: str) -> Tree:
         """The paths of a snapshot.
