@@ -226,6 +226,7 @@ def assemble_host(
         approvals=approvals,
         limits=limits,
         max_time=settings.max_time,
+        blocks=blocks,
         save_plan=save_plan,
         on_close=on_close,
     )

@@ -64,6 +64,10 @@ class Answer(Command, frozen=True, tag="answer"):
     answer: str
 
 
+class ShowContext(Command, frozen=True, tag="context"):
+    """Tell, as `context.estimated`, what takes the space of the next request."""
+
+
 class Navigate(Command, frozen=True, tag="navigate"):
     """Go on from another message of the session, between runs."""
 
@@ -93,6 +97,7 @@ AnyCommand = (
     | Name
     | Navigate
     | Prompt
+    | ShowContext
     | Steer
     | UndoNavigation
 )

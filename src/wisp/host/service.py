@@ -7,11 +7,13 @@ that wait for a person.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 import msgspec
 
+from wisp.context.blocks import Block
+from wisp.context.ledger import ledger
 from wisp.harness.channel import Channel
 from wisp.harness.events import ToolApprovalRequested
 from wisp.harness.mailbox import QueueFull
@@ -29,10 +31,11 @@ from wisp.host.commands import (
     Name,
     Navigate,
     Prompt,
+    ShowContext,
     Steer,
     UndoNavigation,
 )
-from wisp.host.events import Envelope, PlanSaved, SessionOpened
+from wisp.host.events import ContextEstimated, Envelope, PlanSaved, SessionOpened
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
@@ -42,6 +45,7 @@ from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
 from wisp.session.events import QuestionAnswered, QuestionAsked, SessionSaved
+from wisp.session.fitting import reserve_of
 from wisp.session.keeping import Choice
 from wisp.session.runner import CodingSession
 from wisp.session.storage import StorageFailed
@@ -87,6 +91,7 @@ class SessionHost:
         approvals: PendingApprovals | None,
         limits: Limits,
         max_time: float | None = None,
+        blocks: Sequence[Block] = (),
         save_plan: Callable[[str], str] | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -96,6 +101,7 @@ class SessionHost:
         self._approvals = approvals
         self._limits = limits
         self._max_time = max_time
+        self._blocks = blocks
         self._save_plan = save_plan
         self._on_close = on_close
         self._subscribers: list[Channel[Envelope]] = []
@@ -122,6 +128,19 @@ class SessionHost:
             model=self.view.model or self._snapshot.model,
         )
 
+    def context(self) -> ContextEstimated:
+        """What takes the space of the next request."""
+        model, toolbox = self._harness.model, self._harness.toolbox
+        window = model.context_window
+        found = ledger(
+            self._blocks,
+            toolbox.specs(),
+            self._session.state.context,
+            window,
+            reserve_of(window) if window else 0,
+        )
+        return ContextEstimated(found.parts, found.total, found.measured, found.window, found.reserve)
+
     def events(self) -> AsyncGenerator[Envelope, None]:
         """Every event from the moment this is called on."""
         channel = Channel[Envelope]()
@@ -147,6 +166,8 @@ class SessionHost:
             if self._approvals is None:
                 raise CommandRefused("this run asks nobody")
             self._approvals.answer(command)
+        elif isinstance(command, ShowContext):
+            self._publish(self.context())
         elif isinstance(command, Answer):
             self._answer(command)
         elif isinstance(command, Configure):

@@ -24,6 +24,7 @@ COMMANDS = (
     "trust",
     "permissions",
     "config",
+    "context",
     "doctor",
 )
 """Words that are commands when they stand first."""
@@ -44,6 +45,7 @@ commands:
   wisp auth status            which credential comes from where
   wisp trust status|allow|revoke|forget [DIR]
   wisp permissions why 'CMD'  allow, ask or deny, and why (also: list, test FILE)
+  wisp context                what takes the space of the next request
   wisp config show            every setting and where it comes from
   wisp doctor                 what works here
 
@@ -359,6 +361,18 @@ def _sessions(argv: list[str]) -> Invocation:
     return parse_sessions(argv)
 
 
+def _context(argv: list[str]) -> Invocation:
+    parser = Parser(
+        prog="wisp context",
+        description="What takes the space of the next request, by source, estimated; no request is made.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="one object, with every message")
+    add_to(parser)
+    found = parser.parse_args(argv)
+    return _invocation("context", found)._replace(json=found.json)
+
+
 _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
@@ -366,6 +380,7 @@ _PARSE: dict[str, _Read] = {
     "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
     "redo": _undo("redo", "Undo the last undo."),
     "sessions": _sessions,
+    "context": _context,
     "models": _models,
     "login": _login,
     "logout": _words("logout", "[PROVIDER]", "Forgets what is stored for a provider.", most=1),

@@ -9,13 +9,15 @@ import time
 from contextlib import aclosing, suppress
 
 from wisp.frontends.cli.ask import Asker, LineReader
+from wisp.frontends.cli.context import context_table
 from wisp.frontends.cli.exitcodes import INTERRUPTED, OK, verdict
 from wisp.frontends.cli.print import TextOutput, explain
 from wisp.frontends.cli.terminal import is_terminal, safe
 from wisp.host.client import CommandRefused, HostClient
-from wisp.host.commands import Cancel, Compact, Configure, Name, Navigate, Prompt, UndoNavigation
+from wisp.host.commands import Cancel, Compact, Configure, Name, Navigate, Prompt, ShowContext, UndoNavigation
 from wisp.host.events import (
     AgentCompleted,
+    ContextEstimated,
     MessageDelta,
 )
 from wisp.host.view import View, reduce
@@ -23,6 +25,7 @@ from wisp.host.view import View, reduce
 HELP = """\
 /help                 this list
 /compact [WISH]       shorten the conversation before the next message
+/context              what takes the space of the next request
 /tree [go N [summary] | back]
                          show the messages with their branches; go on from another one; take that back
 /name NAME            give the conversation a name
@@ -113,6 +116,9 @@ class PlainChat:
         elif name == "/compact":
             await self._client.send(Compact(rest.strip()))
             print("the conversation will be shortened before your next message", flush=True)
+        elif name == "/context":
+            await self._client.send(ShowContext())
+            await asyncio.sleep(0)  # the answer comes as an event
         elif name == "/name":
             await self._client.send(Name(rest.strip()))
         elif name == "/tree":
@@ -156,6 +162,8 @@ class PlainChat:
                     sys.stdout.flush()
                 self._output.event(envelope)
                 self._asker.watch(self._client, event)
+                if isinstance(event, ContextEstimated):
+                    print(context_table(event), flush=True)
                 if isinstance(event, AgentCompleted):
                     judged = verdict(self._view.run, headless=False)
                     print(flush=True)
