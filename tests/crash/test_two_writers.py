@@ -24,7 +24,7 @@ def write(path: str, name: str, pipe: int) -> None:
             journal = FileJournal(path)
         except Locked as exc:
             late = time.monotonic() - began
-            os.write(pipe, f"refused {late:.6f} {exc.holder}\n".encode())
+            os.write(pipe, f"refused\t{late:.6f}\t{exc.holder}\t{name}\n".encode())
             time.sleep(0)
             continue
         state = Fold(journal.load().records).state
@@ -56,13 +56,15 @@ def test_two_writers_a_thousand_rounds(tmp_path: Path) -> None:
         assert os.waitpid(child, 0)[1] == 0
 
     wrote = [line.split()[1] for line in said if line.startswith("wrote")]
-    refused = [line.split(maxsplit=2) for line in said if line.startswith("refused")]
+    refused = [line.split("\t") for line in said if line.startswith("refused")]
     assert len(wrote) + len(refused) == 2 * ROUNDS
     loaded = read_only(path)
     assert loaded.damage == ()
     assert sorted(record.id for record in loaded.records) == sorted(wrote)
     assert [record.seq for record in loaded.records] == list(range(1, len(wrote) + 1))
     assert sum(float(line[1]) > 0.1 for line in refused) == 0
-    names = {f"process {child} on {os.uname().nodename}" for child in children}
-    assert all(line[2] in (*names, "another process") for line in refused)
-    assert any(line[2] in names for line in refused)
+    names = {
+        name: f"process {child} on {os.uname().nodename}" for name, child in zip("ab", children, strict=True)
+    }
+    assert {line[2] for line in refused} <= {*names.values(), "another process"}
+    assert all(line[2] != names[line[3]] for line in refused), "a refusal named the one that was refused"
