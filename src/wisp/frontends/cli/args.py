@@ -210,8 +210,9 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         settings["tools"] = [name.strip() for name in found.tools.split(",") if name.strip()]
     if found.no_tools:
         settings["tools"] = []
-    if "" in (found.resume, found.fork):
-        raise UsageError("--resume and --fork need the beginning of a session's id; see 'wisp sessions list'")
+    for name, value in (("--resume", found.resume), ("--fork", found.fork)):
+        if value == "":
+            raise UsageError(f"{name} needs the beginning of a session's id; see 'wisp sessions list'")
     if sum(map(bool, (given["continue"], found.resume, found.fork))) > 1:
         raise UsageError("--continue, --resume and --fork exclude each other")
     if found.no_session and (given["continue"] or found.resume or found.fork):
