@@ -57,4 +57,47 @@ class Compact(Command, frozen=True, tag="compact"):
     instructions: str = ""
 
 
-AnyCommand = Compact | Prompt | Steer | FollowUp | Cancel | Approve | Configure
+class Answer(Command, frozen=True, tag="answer"):
+    """Answer a question with one of its choices."""
+
+    question_id: str
+    answer: str
+
+
+class ShowContext(Command, frozen=True, tag="context"):
+    """Tell, as `context.estimated`, what takes the space of the next request."""
+
+
+class Navigate(Command, frozen=True, tag="navigate"):
+    """Go on from another message of the session, between runs."""
+
+    entry: str
+    """Its id, the beginning of that, its label, or its number."""
+    summarise: bool = False
+    """Have the branch that is left told in short where the conversation goes on."""
+
+
+class UndoNavigation(Command, frozen=True, tag="undo_navigation"):
+    """Take the last `Navigate` back."""
+
+
+class Name(Command, frozen=True, tag="name"):
+    """Give the session a name; an empty one takes it back."""
+
+    name: str
+
+
+AnyCommand = (
+    Answer
+    | Approve
+    | Cancel
+    | Compact
+    | Configure
+    | FollowUp
+    | Name
+    | Navigate
+    | Prompt
+    | ShowContext
+    | Steer
+    | UndoNavigation
+)

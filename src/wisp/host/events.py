@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from wisp.context.ledger import Part
 from wisp.harness.events import (
     QueueUpdated,
     ToolApprovalRequested,
@@ -40,7 +41,7 @@ from wisp.loop.events import (
     TurnCompleted,
     TurnStarted,
 )
-from wisp.session.events import SessionSaved
+from wisp.session.events import QuestionAnswered, QuestionAsked, SessionSaved
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -59,6 +60,19 @@ class SessionOpened(Event, frozen=True, tag="session.opened"):
     path: str
     resumed: bool
     messages: int
+
+
+class ContextEstimated(Event, frozen=True, tag="context.estimated"):
+    """What takes the space of the next request; told when asked for."""
+
+    parts: tuple[Part, ...]
+    """Estimates, adjusted to `total`."""
+    total: int
+    measured: bool
+    """Whether `total` rests on the provider's own figure."""
+    window: int | None
+    reserve: int
+    """Tokens kept free for the answer."""
 
 
 class PlanSaved(Event, frozen=True, tag="plan.saved"):
@@ -80,6 +94,7 @@ __all__ = [
     "CacheBroken",
     "CompactionCompleted",
     "CompactionStarted",
+    "ContextEstimated",
     "Envelope",
     "ErrorReported",
     "Event",
@@ -87,9 +102,12 @@ __all__ = [
     "MessageDelta",
     "MessageStarted",
     "MessageWithdrawn",
+    "Part",
     "PlanSaved",
     "ProviderRetrying",
     "ProviderSwitched",
+    "QuestionAnswered",
+    "QuestionAsked",
     "QueueMessageInjected",
     "QueueUpdated",
     "RepairReported",

@@ -7,19 +7,35 @@ that wait for a person.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 import msgspec
 
+from wisp.context.blocks import Block
+from wisp.context.ledger import ledger
 from wisp.harness.channel import Channel
 from wisp.harness.events import ToolApprovalRequested
 from wisp.harness.mailbox import QueueFull
 from wisp.harness.ports import ApprovalAnswer
 from wisp.harness.runner import AgentHarness
 from wisp.host.client import CommandRefused
-from wisp.host.commands import AnyCommand, Approve, Cancel, Compact, Configure, FollowUp, Prompt, Steer
-from wisp.host.events import Envelope, PlanSaved, SessionOpened
+from wisp.host.commands import (
+    Answer,
+    AnyCommand,
+    Approve,
+    Cancel,
+    Compact,
+    Configure,
+    FollowUp,
+    Name,
+    Navigate,
+    Prompt,
+    ShowContext,
+    Steer,
+    UndoNavigation,
+)
+from wisp.host.events import ContextEstimated, Envelope, PlanSaved, SessionOpened
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
@@ -28,6 +44,9 @@ from wisp.messages.content import Text
 from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
+from wisp.session.events import QuestionAnswered, QuestionAsked, SessionSaved
+from wisp.session.fitting import reserve_of
+from wisp.session.keeping import Choice
 from wisp.session.runner import CodingSession
 from wisp.session.storage import StorageFailed
 
@@ -72,6 +91,7 @@ class SessionHost:
         approvals: PendingApprovals | None,
         limits: Limits,
         max_time: float | None = None,
+        blocks: Sequence[Block] = (),
         save_plan: Callable[[str], str] | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -81,12 +101,16 @@ class SessionHost:
         self._approvals = approvals
         self._limits = limits
         self._max_time = max_time
+        self._blocks = blocks
         self._save_plan = save_plan
         self._on_close = on_close
         self._subscribers: list[Channel[Envelope]] = []
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
         self._cancelled_early = ""
+        self._questions: dict[str, tuple[QuestionAsked, asyncio.Future[str]]] = {}
+        if approvals is not None:  # somebody is there to be asked
+            session.keeping.ask = self._storage_trouble
         self.view = View()
         self._publish(SessionOpened(snapshot.session_path, snapshot.resumed, snapshot.messages))
 
@@ -94,7 +118,7 @@ class SessionHost:
 
     def snapshot(self) -> Snapshot:
         """The state at this moment."""
-        messages = len(self._session.state.messages)
+        messages = self._session.state.count
         gate = self._harness.toolbox.gate
         return msgspec.structs.replace(
             self._snapshot,
@@ -103,6 +127,19 @@ class SessionHost:
             provider=self.view.provider or self._snapshot.provider,
             model=self.view.model or self._snapshot.model,
         )
+
+    def context(self) -> ContextEstimated:
+        """What takes the space of the next request."""
+        model, toolbox = self._harness.model, self._harness.toolbox
+        window = model.context_window
+        found = ledger(
+            self._blocks,
+            toolbox.specs(),
+            self._session.state.context,
+            window,
+            reserve_of(window) if window else 0,
+        )
+        return ContextEstimated(found.parts, found.total, found.measured, found.window, found.reserve)
 
     def events(self) -> AsyncGenerator[Envelope, None]:
         """Every event from the moment this is called on."""
@@ -129,10 +166,48 @@ class SessionHost:
             if self._approvals is None:
                 raise CommandRefused("this run asks nobody")
             self._approvals.answer(command)
+        elif isinstance(command, ShowContext):
+            self._publish(self.context())
+        elif isinstance(command, Answer):
+            self._answer(command)
         elif isinstance(command, Configure):
-            self._configure(command)
+            await self._configure(command)
         elif isinstance(command, Compact):
             self._session.window.ask_for(command.instructions)
+        elif isinstance(command, Name):
+            await self._session.name(command.name)
+        elif isinstance(command, Navigate):
+            await self._go(command.entry, summarise=command.summarise)
+        elif isinstance(command, UndoNavigation):
+            await self._go("", summarise=False)
+
+    async def _go(self, entry: str, *, summarise: bool) -> None:
+        if self._run is not None:
+            raise CommandRefused("a run is in progress; cancel it first")
+        try:
+            await self._session.go(entry, summarise=summarise)
+        except LookupError as exc:
+            raise CommandRefused(str(exc.args[0])) from None
+        self._publish(SessionSaved(self._session.where, self._session.state.count))
+
+    async def _storage_trouble(self, why: str) -> Choice:
+        """Pause the run: records cannot be kept, and a person decides."""
+        asked = QuestionAsked(self._clock.new_id(), why, ("again", "unkept", "stop"))
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._questions[asked.question_id] = asked, future
+        self._publish(asked)
+        answer = await future
+        del self._questions[asked.question_id]
+        self._publish(QuestionAnswered(asked.question_id, answer))
+        return "again" if answer == "again" else "unkept" if answer == "unkept" else "stop"
+
+    def _answer(self, command: Answer) -> None:
+        asked, future = self._questions.get(command.question_id, (None, None))
+        if asked is None or future is None or future.done():
+            raise CommandRefused(f"no question {command.question_id!r} is waiting")
+        if command.answer not in asked.choices:
+            raise CommandRefused(f"the answers are: {', '.join(asked.choices)}")
+        future.set_result(command.answer)
 
     def _queue(self, command: Steer | FollowUp) -> None:
         put = self._harness.steer if isinstance(command, Steer) else self._harness.follow_up
@@ -173,6 +248,9 @@ class SessionHost:
 
     def _cancel(self, reason: str) -> None:
         """Stop the run; one that is still being prepared stops with its first event."""
+        for asked, future in self._questions.values():
+            if not future.done():
+                future.set_result(asked.choices[-1])
         if self._run is not None and not self._harness.abort(reason):
             self._cancelled_early = self._cancelled_early or reason
 
@@ -221,12 +299,13 @@ class SessionHost:
                     self._publish(event)
         return last
 
-    def _configure(self, command: Configure) -> None:
+    async def _configure(self, command: Configure) -> None:
         if command.permission_mode is not None:
             if command.permission_mode not in MODES:
                 known = ", ".join(MODES)
                 raise CommandRefused(f"{command.permission_mode!r} is no mode; the modes are: {known}")
             gate = self._harness.toolbox.gate
+            await self._session.set_({"permission_mode": command.permission_mode})
             gate.policy = msgspec.structs.replace(gate.policy, mode=command.permission_mode)
 
     def _publish(self, event: Event) -> None:

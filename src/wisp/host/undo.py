@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from datetime import datetime
 
 import msgspec
 
@@ -11,9 +12,8 @@ from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured
 from wisp.host.mending import changes_folder, recover
 from wisp.messages.ids import Clock, iso
-from wisp.messages.message import UserMessage
 from wisp.session.catalog import NoSuchSession, folder_name, latest, resolve
-from wisp.session.fold import Fold, State
+from wisp.session.fold import Fold
 from wisp.session.journal import FileJournal
 from wisp.session.lock import Locked
 from wisp.session.records import FilesMovedRecord, Known, LeafRecord, Record
@@ -26,6 +26,10 @@ from wisp.workspace.snapshots import Conflict, Snapshots, Tree
 from wisp.workspace.store import ObjectStore
 
 __all__ = ["FileUndo", "PathChange", "snapshots_of"]
+
+
+_COARSE = 0.02
+"""Seconds by which a file's change time may lag behind the clock."""
 
 
 class PathChange(msgspec.Struct, frozen=True):
@@ -63,15 +67,16 @@ class FileUndo:
         except (NoSuchSession, Locked, OSError) as exc:
             raise OpenFailed(str(exc), 1) from None
         try:
-            self._fold = Fold(self._journal.load().records)
-            plan = plan_redo if redo else plan_undo
-            self.move = plan(self._fold.state, one_turn=one_turn)
+            loaded = self._journal.load()
+            self._fold = Fold(loaded.records, state=loaded.state)
             header = self._fold.state.header
             self._workspace = Workspace(header.cwd if header else configured.cwd)
             self._snapshots = snapshots_of(self._workspace, configured.paths.state)
             self.notes = tuple(recover(changes_folder(self._workspace.cwd, configured.paths.state)))
+            plan = plan_redo if redo else plan_undo
+            self.move = plan(self._fold.state, one_turn=one_turn)
             self._pair = self._trees()
-        except NothingToDo as exc:
+        except (NothingToDo, StorageFailed, Refused) as exc:
             self._journal.close()
             raise OpenFailed(str(exc), 1) from None
         except BaseException:
@@ -94,6 +99,23 @@ class FileUndo:
         """
         return self._restore(check_only=True)
 
+    def uncovered(self) -> list[tuple[str, str]]:
+        """Paths that changed meanwhile and that an undo leaves as they are, each with the reason."""
+        from wisp.workspace.outside import ignored_since, too_large
+
+        if self.move.direction == "redo":
+            return []
+        found = [(item.path, item.why) for item in too_large(*self._pair)]
+        try:
+            began = datetime.fromisoformat(self.move.since).timestamp()
+        except ValueError:
+            return found
+        root = self._workspace.roots[0]
+        since = int((began - _COARSE) * 1e9)
+        ignored, whole = ignored_since(root.fd, root.path, since)
+        more = [] if whole else [("...", "there are more ignored files than were looked at")]
+        return [*found, *((item.path, item.why) for item in ignored), *more]
+
     def apply(self, *, chat: bool) -> list[PathChange]:
         """Do it, and with `chat` take the conversation back to before the prompt too.
 
@@ -103,7 +125,7 @@ class FileUndo:
         done = self._restore(check_only=False)
         bodies: list[Known] = [FilesMovedRecord(self.move.direction, self.move.steps)]
         if chat and self.move.direction == "undo":
-            bodies.append(LeafRecord(_before(self._fold.state, self.move.prompt), "undo"))
+            bodies.append(LeafRecord(self.move.follows, "undo"))
         records = []
         for number, body in enumerate(bodies):
             seq = self._fold.state.next_seq + number
@@ -141,13 +163,3 @@ class FileUndo:
         self._journal.close()
         with contextlib.suppress(OSError):
             self._workspace.close()
-
-
-def _before(state: State, prompt: str) -> str:
-    """Id of the message before the prompt; empty when it was the first."""
-    last = ""
-    for message in state.messages:
-        if isinstance(message, UserMessage) and message.id == prompt:
-            return last
-        last = message.id
-    return state.leaf

@@ -16,10 +16,8 @@ from wisp.harness.repair import interrupted
 from wisp.harness.runner import AgentHarness
 from wisp.loop.events import (
     AgentCompleted,
-    CacheBroken,
     ErrorReported,
     Event,
-    ProviderSwitched,
     RepairReported,
 )
 from wisp.loop.limits import Limits
@@ -30,9 +28,11 @@ from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMes
 from wisp.messages.tool import ToolOutcome
 from wisp.messages.usage import Price, cost_of
 from wisp.providers.base import Provider
+from wisp.session.auditing import Auditor, settings_changed
 from wisp.session.events import SessionSaved
 from wisp.session.fitting import WindowKeeper
-from wisp.session.fold import Fold, State
+from wisp.session.fold import Fold
+from wisp.session.keeping import Keeping
 from wisp.session.ports import FileHistory
 from wisp.session.records import (
     VERSION,
@@ -40,17 +40,18 @@ from wisp.session.records import (
     CallIntentRecord,
     CompactionRecord,
     Known,
+    LeafRecord,
     MessageRecord,
     Record,
     RequestIntentRecord,
     RunEndedRecord,
     SessionHeader,
     SnapshotRecord,
+    TitleRecord,
 )
 from wisp.session.recover import Recovery, plan
+from wisp.session.state import State
 from wisp.session.storage import Storage, StorageFailed
-
-_WORTH_A_RECORD = (RepairReported, CacheBroken, ProviderSwitched)
 
 
 class CodingSession:
@@ -87,6 +88,7 @@ class CodingSession:
         self._kept: tuple[int, int] | None = None
         self._said: list[Event] = []
         self._storage = storage
+        self.keeping = Keeping(storage)
         self._committing = asyncio.Lock()
         self._clock = clock
         self._price = price or Price()
@@ -98,14 +100,19 @@ class CodingSession:
                 f"{storage.where} was written in format {loaded.newest_version}; this program knows "
                 f"{VERSION}. It can be shown, not continued: update wisp."
             )
-        self._fold = Fold(loaded.records)
+        self._fold = Fold(loaded.records, state=loaded.state)
         self.notes = [f"byte {d.offset}: {d.message}" for d in loaded.damage] + self.state.notes
         header = self.state.header
         self.id = header.session_id if header else _name_of(storage.where) or session_id
         self._new = [] if header else [self._record(SessionHeader(self.id, cwd, created_by))]
+        if self.state.shortened is not None:
+            self._new.append(self._record(self.state.shortened))
+            self.notes.append(
+                "the conversation was larger than any request; its older part is kept as a summary"
+            )
         self._recovery = plan(self.state, clock.new_id)
         self.harness: AgentHarness | None = None
-        self.window = WindowKeeper(self._provider, lambda: self.state.messages, self._compacted)
+        self.window = WindowKeeper(self._provider, lambda: self.state, self._compacted)
 
     def _provider(self) -> Provider:
         assert self.harness is not None
@@ -140,25 +147,17 @@ class CodingSession:
             self.notes = []
             await self.audit("repair", {"notes": list(notes)})
             yield RepairReported(notes)
+        self.keeping.begin()
+        gate = self.harness.toolbox.gate
+        auditor = Auditor(self.audit, lambda: self.state, limits or Limits(), gate)
         async with aclosing(self.harness.prompt(message, limits=limits)) as events:
             async for event in events:
-                if isinstance(event, _WORTH_A_RECORD):
-                    await self._note(event)
+                await auditor.note(event)
                 while self._said:
                     yield self._said.pop(0)
                 if isinstance(event, AgentCompleted):
-                    yield SessionSaved(self.where, len(self.state.messages))
+                    yield SessionSaved(self.where, self.state.count)
                 yield event
-
-    async def _note(self, event: Event) -> None:
-        """Record what a reader of the file should know of how its requests were made."""
-        if isinstance(event, RepairReported):
-            await self.audit("repair", {"notes": list(event.messages)})
-        elif isinstance(event, CacheBroken):
-            await self.audit("cache_broken", {"turn": event.turn, "reasons": list(event.reasons)})
-        elif isinstance(event, ProviderSwitched):
-            facts = {"turn": event.turn, "provider": event.provider, "model": event.model}
-            await self.audit("provider_switched", {**facts, "reason": event.reason})
 
     async def _recover(self) -> AsyncGenerator[str, None]:
         while self._recovery:
@@ -237,8 +236,43 @@ class CodingSession:
         self._kept = mark
         await self._commit([self._record(SnapshotRecord(tree, when, turn))], sync=False)
 
+    # -- between runs -------------------------------------------------------------------------------------
+
+    async def go(self, wanted: str, *, summarise: bool = False) -> None:
+        """Have the conversation go on from the message `wanted`; empty takes the last such move back.
+
+        Args:
+            wanted: an id, its beginning, a label, or the number of a message.
+            summarise: have the branch that is left told in short where the conversation goes on.
+
+        Raises:
+            NoSuchEntry: there is no such message, or no move to take back.
+        """
+        from wisp.session.moving import moved
+
+        fold = self._fold if self._fold.whole else self._storage.folded()
+        bodies = await moved(fold, wanted, self.harness if summarise else None, self._clock)
+        self._fold = fold
+        records = [
+            self._record(body, body.message.id if isinstance(body, MessageRecord) else "") for body in bodies
+        ]
+        await self._commit(records, sync=True)
+        self._recovery = plan(self.state, self._clock.new_id)
+        if self.harness is not None:
+            self.harness.restart(self.state.context)
+
+    async def set_(self, settings: Mapping[str, str]) -> None:
+        """Note that settings of the run are changed; the caller changes them."""
+        await settings_changed(self.audit, self.state, settings)
+
+    async def name(self, name: str) -> None:
+        """Give the session a name; an empty one takes it back."""
+        await self._commit([self._record(TitleRecord(" ".join(name.split())[:200]))], sync=True)
+
     def close(self) -> None:
         """Let go of the file and its lock."""
+        if not self.keeping.unkept:
+            self._storage.remember(self.state)
         self._storage.close()
 
     # -- records ------------------------------------------------------------------------------------------
@@ -271,11 +305,8 @@ class CodingSession:
             numbered.append(Record(seq, record.id, leaf, record.at, record.body))
             seq += 1
             leaf = record.id if isinstance(record.body, MessageRecord) else leaf
-        if sync and self._storage.where:
-            loop = asyncio.get_running_loop()
-            await loop.run_in_executor(None, lambda: self._storage.append(numbered, sync=True))
-        else:
-            self._storage.append(numbered, sync=sync)
+            leaf = record.body.target if isinstance(record.body, LeafRecord) else leaf
+        await self.keeping.append(numbered, sync=sync)
         self._new = []
         for record in numbered:
             self._fold.add(record)

@@ -13,8 +13,14 @@ from contextlib import suppress
 
 from wisp.frontends.cli.terminal import shown
 from wisp.host.client import CommandRefused, HostClient
-from wisp.host.commands import Approve
-from wisp.host.events import Event, ToolApprovalRequested, ToolApprovalResolved
+from wisp.host.commands import Answer, Approve
+from wisp.host.events import (
+    Event,
+    QuestionAnswered,
+    QuestionAsked,
+    ToolApprovalRequested,
+    ToolApprovalResolved,
+)
 
 SHORT = 20
 """Lines from which on the length is said first: the beginning may have scrolled away."""
@@ -80,9 +86,31 @@ class Asker:
         if isinstance(event, ToolApprovalRequested):
             self._asking[event.call_id] = asyncio.ensure_future(self._ask(client, event))
         elif isinstance(event, ToolApprovalResolved):
-            task = self._asking.pop(event.call_id, None)
-            if task is not None:
-                task.cancel()
+            self._settled(event.call_id)
+        elif isinstance(event, QuestionAsked):
+            self._asking[event.question_id] = asyncio.ensure_future(self._choose(client, event))
+        elif isinstance(event, QuestionAnswered):
+            self._settled(event.question_id)
+
+    def _settled(self, name: str) -> None:
+        task = self._asking.pop(name, None)
+        if task is not None:
+            task.cancel()
+
+    async def _choose(self, client: HostClient, asked: QuestionAsked) -> None:
+        """Put a question until one of its choices is given; its first letter will do."""
+        print(f"\n{shown(asked.text)}", file=sys.stderr)
+        self._reader.flush()
+        while True:
+            choices = ", ".join(f"[{word[0]}]{word[1:]}" for word in asked.choices)
+            print(f"{choices}: ", end="", file=sys.stderr, flush=True)
+            said = await self._reader.line()
+            word = asked.choices[-1] if said is None else said.strip().lower()
+            fits = [choice for choice in asked.choices if word and choice.startswith(word)]
+            if len(fits) == 1:
+                with suppress(CommandRefused):  # settled meanwhile
+                    await client.send(Answer(asked.question_id, fits[0]))
+                return
 
     async def _ask(self, client: HostClient, request: ToolApprovalRequested) -> None:
         print(question(request), file=sys.stderr)

@@ -47,7 +47,7 @@ async def _chat(invocation: Invocation, opener: Opener) -> int:
     from wisp.frontends.cli.chat import PlainChat
 
     try:
-        client = await opener(_request(invocation, interactive=True))
+        client = await opener(request_of(invocation, interactive=True))
     except OpenFailed as exc:
         print(f"wisp: {safe(str(exc))}", file=sys.stderr)
         return exc.exit_code
@@ -62,7 +62,7 @@ def print_instructions(
 ) -> int:
     """Show every instruction block that a run would begin with, and where it comes from."""
     try:
-        blocks = assemble(_request(invocation, interactive=False))
+        blocks = assemble(request_of(invocation, interactive=False))
     except OpenFailed as exc:
         print(f"wisp: {safe(str(exc))}", file=sys.stderr)
         return exc.exit_code
@@ -72,13 +72,15 @@ def print_instructions(
     return OK
 
 
-def _request(invocation: Invocation, *, interactive: bool) -> OpenRequest:
+def request_of(invocation: Invocation, *, interactive: bool) -> OpenRequest:
+    """What a command line asks of the host."""
     return OpenRequest(
         options=invocation.settings,
         interactive=interactive,
         cwd=invocation.cwd,
         continue_=invocation.continue_,
         resume=invocation.resume,
+        fork=invocation.fork,
         no_session=invocation.no_session,
         yes=invocation.yes,
         own_process=True,
@@ -97,7 +99,7 @@ async def _headless(invocation: Invocation, prompt: str, opener: Opener, form: s
     stopper = Stopper()
     asks = form == "text" and is_terminal(sys.stdin) and is_terminal(sys.stderr)
     try:
-        client = await opener(_request(invocation, interactive=asks))
+        client = await opener(request_of(invocation, interactive=asks))
     except OpenFailed as exc:
         return failed(str(exc), exc.exit_code, form)
     outputs: dict[str, Callable[[], Output]] = {"json": JsonOutput, "stream-json": StreamOutput}
