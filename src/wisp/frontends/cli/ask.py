@@ -100,7 +100,7 @@ class Asker:
     async def _choose(self, client: HostClient, asked: QuestionAsked) -> None:
         """Put a question until one of its choices is given; its first letter will do."""
         print(f"\n{shown(asked.text)}", file=sys.stderr)
-        self._reader.flush()
+        await self._reader.flush()
         while True:
             choices = ", ".join(f"[{word[0]}]{word[1:]}" for word in asked.choices)
             print(f"{choices}: ", end="", file=sys.stderr, flush=True)
