@@ -1,4 +1,4 @@
-"""The authored conversations of chapters 2 to 5, and the provider that plays them.
+"""The authored conversations of chapters 2 to 8, and the provider that plays them.
 
 Each chapter puts more machinery around the same few decisions, so they are written down once.  Owns the
 scripts; the provider itself is part of chapter 1 and lives in core.py.
@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from .core import Message, ScriptedProvider, ScriptMismatch, ScriptStep, ToolCall
 
-__all__ = ["DENIED", "DISCOVERY", "REPAIR", "ScriptMismatch", "ScriptStep", "ScriptedProvider", "step"]
+__all__ = [
+    "DENIED",
+    "DISCOVERY",
+    "REPAIR",
+    "ScriptMismatch",
+    "ScriptStep",
+    "ScriptedProvider",
+    "again",
+    "step",
+]
 
 WRONG = "    return a - b\n"
 RIGHT = "    return a + b\n"
@@ -46,4 +55,21 @@ DISCOVERY = (
     step("Read what the project says about itself.", "read-0", "read", after="README.md", path="README.md"),
     step("Run the tests to see the failure.", "test-1", "test", after="adds two numbers"),
 )
+
+
+# Chapter 6.  After an interruption the model looks again before it acts, and uses fresh call ids.
+def again(*, fixed: bool) -> tuple[ScriptStep, ...]:
+    """The rest of the repair in a second run, from whatever state the first one left the file in."""
+    look = step("See where things stand.", "again-1", "test")
+    if fixed:
+        return (look, step("The test passes: add now adds.", after="OK"))
+    return (
+        look,
+        step("Read the code under test.", "again-2", "read", after="FAILED", path="calculator.py"),
+        edit_step("again-3", after="return a - b"),
+        step("Run the tests again.", "again-4", "test", after="edited calculator.py"),
+        step("The test passes: add now adds.", after="OK"),
+    )
+
+
 # endregion: repair scripts
