@@ -10,21 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .checkpoint_02 import PROMPT, check_ending
-from .core import Message, ScriptMismatch, ScriptStep, ToolCall
+from .core import Message, ScriptMismatch, ScriptStep
 from .responses import ResponsesProvider
-from .scripted import REPAIR, RIGHT, WRONG, again, step
+from .scripted import REPAIR, RIGHT, again, step
 from .steering import (
     Control,
     Conversation,
     Ending,
-    Execute,
     check_lawful,
     converse,
     describe_history,
-    run_tests_until_stopped,
+    stoppable_tools,
 )
 from .stream_replay import ReplayTransport, replay_script
-from .workbench import PROJECT, TOOLS, dispatch, in_disposable_project, make_handlers, print_ending
+from .workbench import PROJECT, TOOLS, in_disposable_project, print_ending
 
 STEERING = "Keep the change to one line of calculator.py."
 FOLLOW_UP = "Now say in one sentence what was wrong."
@@ -79,18 +78,6 @@ SCENARIOS = {
 # endregion: scenarios
 
 
-def make_executor(root: Path) -> Execute:
-    """The tools of chapter 2; the one that takes time can be stopped."""
-    handlers = make_handlers(root)
-
-    async def execute(call: ToolCall) -> str:
-        if call.name == "test" and not call.arguments:
-            return await run_tests_until_stopped(root)
-        return dispatch(call, TOOLS, handlers)
-
-    return execute
-
-
 class Person:
     """Reads the trace as it appears and acts on cues.  Stands in for someone at a keyboard."""
 
@@ -116,7 +103,7 @@ async def run_scenario(root: Path, scenario: Scenario) -> Ending:
         transport = ReplayTransport(replay_script(script))
         provider = ResponsesProvider(transport, "replay", person.watch, on_text=control.hear)
         ending = await converse(
-            conversation, provider, TOOLS, make_executor(root), control, report=person.watch
+            conversation, provider, TOOLS, stoppable_tools(root, person.watch), control, report=person.watch
         )
         check_lawful(conversation.rows)
         return ending

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from .core import Message, Provider, ToolCall, ToolFailure, ToolSpec
-from .workbench import TEST_COMMAND, TEST_SECONDS, describe_tests
+from .workbench import TEST_COMMAND, TEST_SECONDS, TOOLS, describe_tests, dispatch, make_handlers
 
 Ending = Literal["model_finished", "turn_limit", "interrupted"]
 Execute = Callable[[ToolCall], Awaitable[str]]
@@ -172,10 +172,10 @@ class Control:
         try:
             return await task
         except asyncio.CancelledError:
-            outer = asyncio.current_task()
-            if self.interrupted and not (outer and outer.cancelling()):
-                raise TurnInterrupted from None
-            raise
+            ourselves = asyncio.current_task()
+            if ourselves is not None and ourselves.cancelling():
+                raise
+            raise TurnInterrupted from None
         finally:
             self._current = None
 
@@ -236,7 +236,7 @@ def keep_draft(conversation: Conversation, control: Control, report: Callable[[s
     """Keep the text that a person has already read.  Half a call is dropped: it was never authority."""
     if control.draft:
         conversation.add(Message("assistant", control.draft + CUT))
-    report(f"kept text: {control.draft!r}")
+        report(f"kept text: {control.draft!r}")
 
 
 async def run_calls(
@@ -286,7 +286,19 @@ async def _carry_out(execute: Execute, call: ToolCall) -> str:
 
 
 # region: interruptible test tool
-async def run_tests_until_stopped(root: Path, report: Callable[[str], None] = print) -> str:
+def stoppable_tools(root: Path, report: Callable[[str], None]) -> Execute:
+    """Chapter 2's tools.  The two quick ones run at once; the one that takes time can be stopped."""
+    handlers = make_handlers(root)
+
+    async def execute(call: ToolCall) -> str:
+        if call.name == "test" and not call.arguments:
+            return await run_tests_until_stopped(root, report)
+        return dispatch(call, TOOLS, handlers)
+
+    return execute
+
+
+async def run_tests_until_stopped(root: Path, report: Callable[[str], None]) -> str:
     """Chapter 2's test tool, as something that can be cancelled.
 
     Cancelling a wait does not end what one was waiting for.  The tests run in a session of their own, so that
