@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from .checkpoint_02 import PROMPT, check_ending
 from .core import Message, ScriptMismatch
-from .journal import DurableConversation, Journal, Record, Recorded, as_text, fold, load
+from .journal import DurableConversation, DyingJournal, Journal, Recorded, as_text, fold, load
 from .scripted import RIGHT, RuleProvider
 from .steering import Control, check_lawful, converse, describe_history, stoppable_tools
 from .workbench import PROJECT, SOURCE_NAME, TOOLS, in_disposable_project, print_ending
@@ -22,18 +19,6 @@ from .workbench import PROJECT, SOURCE_NAME, TOOLS, in_disposable_project, print
 JOURNAL = "journal.jsonl"
 OTHER_RIGHT = "    return b + a\n"
 CHECKOUT = Path(__file__).resolve().parents[2]
-
-
-class DyingJournal(Journal):
-    """Ends its process, without a goodbye, once it holds this many records."""
-
-    dies_at = 0
-
-    def append(self, kind: str, body: Mapping[str, Any]) -> Record:
-        record = super().append(kind, body)
-        if record.id == self.dies_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return record
 
 
 def repair(root: Path, journal: Journal, prompt: str, prefix: str, right: str = RIGHT) -> str:
@@ -151,9 +136,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--die-at", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.die_at:
-        DyingJournal.dies_at = int(options.die_at[0])
-        root = Path(options.die_at[1])
-        repair(root, DyingJournal(root / JOURNAL), PROMPT, f"died-{options.die_at[0]}-")
+        number, root = int(options.die_at[0]), Path(options.die_at[1])
+        repair(root, DyingJournal(root / JOURNAL, number), PROMPT, f"died-{number}-")
         return 0
     return in_disposable_project(PROJECT, lambda root: work(root, options.scenario))
 
