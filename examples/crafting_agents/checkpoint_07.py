@@ -11,9 +11,11 @@ from pathlib import Path
 
 from .checkpoint_02 import PROMPT, check_ending
 from .core import Message, ScriptMismatch
-from .journal import DurableConversation, DyingJournal, Journal, Recorded, as_text, fold, load
+from .journal import DurableConversation, Journal, fold, load
+from .person import Control
+from .recorded import DyingJournal, Recorded, as_text
 from .scripted import RIGHT, RuleProvider
-from .steering import Control, check_lawful, converse, describe_history, stoppable_tools
+from .steering import check_lawful, converse, describe_history, stoppable_tools
 from .workbench import PROJECT, SOURCE_NAME, TOOLS, in_disposable_project, print_ending
 
 JOURNAL = "journal.jsonl"

@@ -13,8 +13,9 @@ from pathlib import Path
 from .checkpoint_02 import PROMPT, check_ending
 from .core import Message, ScriptMismatch, ToolSpec
 from .journal import DurableConversation, Journal
+from .person import Control
 from .scripted import RuleProvider
-from .steering import Control, check_lawful, converse, stoppable_tools
+from .steering import check_lawful, converse, stoppable_tools
 from .window import SUMMARISE, CannotFit, FittingProvider, WindowExceeded, by_source
 from .workbench import PROJECT, SOURCE_NAME, TOOLS, in_disposable_project, print_ending
 

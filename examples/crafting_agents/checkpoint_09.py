@@ -14,10 +14,11 @@ from pathlib import Path
 from .checkpoint_02 import PROMPT, check_ending
 from .core import ScriptMismatch
 from .host import Command, Event, Host, as_json, as_screen, as_text, fold_view, from_json
+from .person import Control
 from .pipes import RemoteHost, read_stdin, serve
 from .responses import ResponsesProvider
 from .scripted import REPAIR
-from .steering import Control, stoppable_tools
+from .steering import stoppable_tools
 from .stream_replay import ReplayTransport, replay_script
 from .workbench import PROJECT, SOURCE_NAME, TOOLS, in_disposable_project, print_ending
 

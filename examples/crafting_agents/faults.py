@@ -17,8 +17,9 @@ from typing import Any
 from .checkpoint_02 import PROMPT
 from .core import Message, Provider, ToolCall, ToolSpec
 from .journal import DurableConversation, Journal, Record, encode_record
+from .person import Control
 from .scripted import RuleProvider
-from .steering import Control, Conversation, Execute, converse, stoppable_tools
+from .steering import Conversation, Execute, converse, stoppable_tools
 from .workbench import PROJECT, TOOLS
 
 JOURNAL = "journal.jsonl"

@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from .core import Message, Provider, ToolCall, ToolFailure, ToolSpec
-from .steering import Control, Conversation, Execute, converse
+from .person import Control
+from .steering import Conversation, Execute, converse
 
 NEEDS_ANSWER = frozenset({"edit", "test"})
 
