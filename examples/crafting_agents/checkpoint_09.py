@@ -13,9 +13,10 @@ from pathlib import Path
 
 from .checkpoint_02 import PROMPT, check_ending
 from .core import ScriptMismatch
-from .host import Command, Event, Host, as_json, as_screen, as_text, fold_view, from_json
+from .host import Command, Event, Host, fold_view
 from .person import Control
 from .pipes import RemoteHost, read_stdin, serve
+from .renderings import as_json, as_screen, as_text, from_json
 from .responses import ResponsesProvider
 from .scripted import REPAIR
 from .steering import stoppable_tools
@@ -89,7 +90,8 @@ def without_times(events: Sequence[Event]) -> list[Event]:
 def from_tomorrow(events: Sequence[Event]) -> list[Event]:
     """What a newer engine would send: every event has one more field, and there is one more kind."""
     lines = [{**asdict(event), "cost": 1, "body": {**event.body, "new": None}} for event in events]
-    lines.insert(3, {"seq": 3, "kind": "weather", "body": {"sky": "clear"}})
+    if lines:
+        lines.insert(1, {**lines[0], "kind": "weather", "body": {"sky": "clear"}})
     return [from_json(json.dumps(line)) for line in lines]
 
 

@@ -1,6 +1,6 @@
 """Chapter 9: one engine behind a narrow door: commands go in, numbered events come out.
 
-Owns the event log, the view that is folded from it, and the renderings of both.  A front end may lose its
+Owns the event log and the view that is folded from it; renderings.py draws both.  A front end may lose its
 view at any time and fold it again; it decides nothing.  Not promised: there is one conversation, and the log
 lives as long as the process (chapter 7 shows what it takes to keep one).
 """
@@ -8,9 +8,8 @@ lives as long as the process (chapter 7 shows what it takes to keep one).
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .core import Message, Provider, ToolCall, ToolFailure, ToolSpec
@@ -46,6 +45,11 @@ class Refused(Exception):
 
 
 # region: view
+def first_line(text: str) -> str:
+    """A result in one line: the rest is in the log."""
+    return text.partition("\n")[0]
+
+
 @dataclass(frozen=True)
 class View:
     """All that a front end needs to draw.  It is made of events alone, and may be thrown away."""
@@ -77,7 +81,7 @@ def apply(view: View, event: Event) -> View:
         case "call":
             return replace(seen, lines=(*view.lines, f"* {body['name']}"))
         case "result":
-            return replace(seen, lines=(*view.lines, f"  {body['text'].splitlines()[0]}"))
+            return replace(seen, lines=(*view.lines, f"  {first_line(body['text'])}"))
         case "ended":
             return replace(
                 seen, state="idle", draft="", question="", lines=(*view.lines, f"({body['ending']})")
@@ -202,44 +206,3 @@ class Host:
 
 
 # endregion: host
-
-
-# region: renderings
-def as_text(event: Event) -> str | None:
-    """A line for a terminal or a log; None for what would only repeat."""
-    match event.kind:
-        case "user" | "assistant":
-            return f"{event.kind}: {event.body['text']}"
-        case "call":
-            return f"call {event.body['call']}: {event.body['name']} {event.body['arguments']}"
-        case "result":
-            return f"result {event.body['call']}: {event.body['text'].splitlines()[0]}"
-        case "asked" | "answered" | "ended":
-            return f"{event.kind}: {', '.join(str(value) for value in event.body.values())}"
-        case _:
-            return None
-
-
-def as_json(event: Event) -> str:
-    """One line of JSON for a program."""
-    return json.dumps(asdict(event))
-
-
-def from_json(line: str) -> Event:
-    """Read an event.  Fields that a newer engine added are left alone."""
-    fields = json.loads(line)
-    return Event(fields["seq"], fields["kind"], fields["body"])
-
-
-def as_screen(view: View, width: int = 60, height: int = 8) -> str:
-    """A screen for a person: the last lines, what is arriving, and a status line."""
-    body = [*view.lines, *([view.draft] if view.draft else [])][-(height - 1) :]
-    body = [
-        line.replace("\\n", " ")[:width].ljust(width) for line in (*body, *[""] * (height - 1 - len(body)))
-    ]
-    status = f"[{view.state}] {view.question}"[:width].ljust(width)
-    edge = "+" + "-" * width + "+"
-    return "\n".join([edge, *(f"|{line}|" for line in (*body, status)), edge])
-
-
-# endregion: renderings

@@ -13,7 +13,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from .host import Command, Event, Host, Refused, fold_view, from_json
+from .host import Command, Event, Host, Refused, fold_view
+from .renderings import from_json
 
 PROTOCOL = 2
 
