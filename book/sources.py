@@ -1,8 +1,8 @@
 """Finds pieces of source code by name, so that a page never refers to a line number.
 
 A selector is `file.py#region` for a region between `# region: name` and `# endregion: name`, or `file.py:name`
-for what a name stands for: a top-level function, class or assignment, `Class.method`, `head` (everything above
-the first definition), or `A..B` (from A to the end of B).  A trailing `.head` means a class down to its first
+for what a name stands for: a top-level function, class or assignment, `Class.method`, `imports` (everything
+down to the last import), `head` (everything above the first definition), or `A..B` (from A to the end of B).  A trailing `.head` means a class down to its first
 method or a function down to the end of its docstring, and `.body` the rest.
 """
 
@@ -91,6 +91,8 @@ def tree_of(path: Path) -> ast.Module:
 def span(path: Path, name: str) -> tuple[int, int]:
     """The lines that a name stands for."""
     body = tree_of(path).body
+    if name == "imports":
+        return 1, max(node.end_lineno or 1 for node in body if isinstance(node, ast.Import | ast.ImportFrom))
     if name == "head":
         first_definition = next((node for node in body if isinstance(node, Definition)), None)
         if first_definition is None:

@@ -112,6 +112,8 @@ def printed(command: str) -> tuple[str, int]:
         check=False,
     )
     text = re.sub(r"\b\d+\.\d{3}( ?s)\b", r"0.000\1", done.stdout.decode())
+    # Newer Pythons underline the place in a line of a traceback.
+    text = re.sub(r"^ *[~^]+\n", "", text, flags=re.MULTILINE)
     return re.sub(r"\d+ % of \d+ ms", "0 % of 200 ms", text), done.returncode
 
 
@@ -155,15 +157,21 @@ def check() -> list[str]:
     return problems
 
 
-def write() -> None:
-    """Bring every bound block up to date."""
+def write() -> list[str]:
+    """Bring every bound block up to date; what cannot be is returned as `page:line: why`."""
+    problems = []
     for page in pages():
         text = page.read_text(encoding="utf-8")
         for fence in reversed(list(fences(page))):
-            wanted = expected(fence)
+            try:
+                wanted = expected(fence)
+            except (UnknownPiece, Stale) as problem:
+                problems.append(f"{page.relative_to(CHECKOUT)}:{fence.line}: {problem}")
+                continue
             if wanted is not None:
                 text = text[: fence.start] + wanted + text[fence.end :]
         page.write_text(text, encoding="utf-8")
+    return problems
 
 
 def coverage() -> dict[str, list[int]]:
@@ -177,7 +185,9 @@ def coverage() -> dict[str, list[int]]:
     return {
         path.name: missing
         for path in sorted(AGENT.glob("*.py"))
-        if (missing := sorted(executable_lines(path) - shown.get(path, set())))
+        # The program that judges the exercises is no part of the agent.
+        if path.name != "__main__.py"
+        and (missing := sorted(executable_lines(path) - shown.get(path, set())))
     }
 
 
@@ -189,8 +199,9 @@ def main(argv: list[str]) -> int:
             print("\n".join(problems) or "every listing and transcript is fresh")
             return 1 if problems else 0
         case ["write"]:
-            write()
-            return 0
+            problems = write()
+            print("\n".join(problems) or "every page is up to date")
+            return 1 if problems else 0
         case ["coverage"]:
             missing = coverage()
             for name, lines in missing.items():
