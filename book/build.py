@@ -86,7 +86,11 @@ class Site:
         self.sources: set[Path] = set()
         self._diagrams = 0
         self._markdown = MarkdownIt("commonmark", {"html": True, "highlight": None}).enable(["table", "strikethrough"])
-        self._markdown.add_render_rule("fence", self._fence)
+        
+        def fence(renderer: object, tokens: list[Token], index: int, options: object, env: object) -> str:
+            return self._fence(tokens, index)
+
+        self._markdown.add_render_rule("fence", fence)
         self._page = pages[0]
 
     def render(self, page: Page) -> None:
@@ -156,7 +160,7 @@ class Site:
     def _relative(self, url: str) -> str:
         return posixpath.relpath(url, posixpath.dirname(self._page.url) or ".")
 
-    def _fence(self, tokens: list[Token], index: int, options: object, env: object) -> str:
+    def _fence(self, tokens: list[Token], index: int) -> str:
         """A block of code, with a caption that says what it is and a button to copy it."""
         token = tokens[index]
         words = shlex.split(token.info)
