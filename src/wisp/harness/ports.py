@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -45,6 +46,25 @@ class Recorder(EffectGuard, Protocol):
     async def ended(self, how: AgentCompleted) -> None:
         """The run is over."""
         ...
+
+
+class News(Protocol):
+    """What the host has to tell the model between turns."""
+
+    def collect(self, history: Sequence[Message]) -> Sequence[str]:
+        """What happened since the last call, one text a notice; `history` shows what was told before.
+
+        Quick: it is called on the event loop at every request boundary.
+        """
+        ...
+
+
+class NoNews:
+    """Nothing ever happens."""
+
+    def collect(self, history: Sequence[Message]) -> Sequence[str]:
+        """Nothing."""
+        return ()
 
 
 class Instructions(Protocol):

@@ -21,7 +21,7 @@ from wisp.loop.ports import Emit
 from wisp.loop.settle import uncancelled
 from wisp.messages.codec import NotAnObject, strict_object
 from wisp.messages.content import Text, ToolCall, clean_blocks
-from wisp.messages.tool import Replay, ToolFailure, ToolOutcome, ToolSpec
+from wisp.messages.tool import Effect, Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext, Tool
 from wisp.workspace.stop import Stopped, StopToken
 
@@ -80,7 +80,14 @@ class ToolCallReady:
 class Toolbox:
     """A set of tools behind one gate; implements the loop's `ToolRuntime`."""
 
-    def __init__(self, tools: Sequence[Tool], gate: Gate) -> None:
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        gate: Gate,
+        observe: Callable[[Sequence[Effect]], None] | None = None,
+    ) -> None:
+        """`observe` is told the effects of every call that runs, on the event loop."""
+        self._observe = observe or (lambda effects: None)
         self.masker = gate.masker
         self._tools = {tool.spec.name: tool for tool in tools}
         self._specs = tuple(tool.spec for tool in tools)
@@ -152,6 +159,7 @@ class Toolbox:
                 loop.call_soon_threadsafe(emit, ToolExecutionProgress(call_id, self.masker.mask(text)))
 
         context = RunContext(token, progress)
+        self._observe(prepared.effects)
         try:
             if not fresh:
                 prepared = await self._again(tool, prepared)

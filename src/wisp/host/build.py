@@ -22,9 +22,11 @@ from wisp.host.asking import model_service
 from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
-from wisp.host.instructions import instruction_blocks
+from wisp.host.expanding import expand
+from wisp.host.instructions import instruction_stack, skill_tool_offered
 from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
+from wisp.host.news import HostNews
 from wisp.host.paths import environment as process_environment
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import known_secrets, without_secrets
@@ -33,6 +35,7 @@ from wisp.host.settings import (
     Settings,
     absolute,
 )
+from wisp.host.skills import Skills
 from wisp.host.snapshot import InstructionFile, Snapshot
 from wisp.loop.limits import Limits
 from wisp.messages.ids import Clock, SystemClock
@@ -94,8 +97,11 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     backgrounds = Backgrounds()
     mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
+    stack = instruction_stack(configured, workspace, clock)
+    skill_tools = _skill_tools(configured, stack.skills)
     tools = _offered(
-        [*_tools(workspace, child_env, configured, clock, box, backgrounds), *own.tools], settings
+        [*_tools(workspace, child_env, configured, clock, box, backgrounds), *skill_tools, *own.tools],
+        settings,
     )
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     keys = {c.endpoint.name: c.endpoint.key.reveal() for c in service.choices if c.endpoint.key}
@@ -103,7 +109,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     service.watch(masker.add)
     gate = Gate(policy, own.approver or pending, masker)
     blocks = [
-        *instruction_blocks(configured, workspace, clock),
+        *stack.blocks,
         *(block("program", text, "the calling program") for text in own.instructions),
     ]
     if own.storage is not None:
@@ -137,7 +143,10 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         clock=clock,
         files=files,
         sandbox=box_state(box),
-        notes=(*map(str, configured.resolved.problems), *service.notes, *mended),
+        notes=(*map(str, configured.resolved.problems), *service.notes, *mended, *stack.notes),
+        skills=stack.skills,
+        news=HostNews(workspace, backgrounds, trusted=configured.trusted),
+        values={"ATTRIBUTION": _attribution(settings)},
         prices={(other.endpoint.name, other.model.id): other.model.price for other in service.choices[1:]},
         save_plan=_plan_saver(configured, clock),
         on_close=close,
@@ -164,6 +173,9 @@ def assemble_host(
     files: FileHistory | None = None,
     sandbox: str = "none",
     notes: tuple[str, ...] = (),
+    skills: Skills | None = None,
+    news: HostNews | None = None,
+    values: Mapping[str, str] | None = None,
     prices: Mapping[tuple[str, str], Price] | None = None,
     save_plan: Callable[[str], str] | None = None,
     on_close: Callable[[], Awaitable[None]] | None = None,
@@ -173,7 +185,8 @@ def assemble_host(
     Raises:
         OpenFailed: the stored session cannot be continued.
     """
-    toolbox = Toolbox(tools, gate)
+    toolbox = Toolbox(tools, gate, news.touched if news is not None else None)
+    shelf = skills or Skills(())
     try:
         session = CodingSession(
             storage,
@@ -200,6 +213,7 @@ def assemble_host(
             effort=settings.effort,
             session_id=session.id,
             fitter=session.window,
+            news=news,
         )
 
     session.attach(make)
@@ -217,6 +231,7 @@ def assemble_host(
         notes=notes,
         messages=len(session.state.messages),
         output_format=settings.output_format,
+        skills=tuple(skill.name for skill in shelf.all()),
     )
     limits = Limits(settings.max_turns, settings.max_cost, settings.max_tokens)
     return SessionHost(
@@ -227,6 +242,7 @@ def assemble_host(
         limits=limits,
         max_time=settings.max_time,
         save_plan=save_plan,
+        expand=lambda text: expand(text, shelf, values or {}),
         on_close=on_close,
     )
 
@@ -277,6 +293,22 @@ def _tools(
         silence_limit=configured.settings.silence_limit,
         journal=changes_folder(configured.cwd, configured.paths.state),
     )
+
+
+def _skill_tools(configured: Configured, skills: Skills) -> Sequence[Tool]:
+    """The tool that loads skills, where there are any."""
+    if not skills.names() or not skill_tool_offered(configured):
+        return ()
+    from wisp.tools.skill import SkillTool
+
+    return (SkillTool(skills),)
+
+
+def _attribution(settings: Settings) -> str:
+    """What a commit command says about attribution."""
+    if not settings.attribution:
+        return "Add no line that names an agent or a model."
+    return f"End each commit message, after a blank line, with this line and no other: {settings.attribution}"
 
 
 def _offered(tools: Sequence[Tool], settings: Settings) -> Sequence[Tool]:

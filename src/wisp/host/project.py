@@ -42,6 +42,7 @@ CLASSES: dict[str, Kind] = {
     "add_dir": "executing",
     "system_prompt": "executing",
     "append_system_prompt": "text",
+    "attribution": "text",
     "encoding": "text",
     "shell": "executing",
     "environment": "executing",

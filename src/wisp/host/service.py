@@ -12,6 +12,7 @@ from contextlib import aclosing
 
 import msgspec
 
+from wisp.context.templates import Shell
 from wisp.harness.channel import Channel
 from wisp.harness.events import ToolApprovalRequested
 from wisp.harness.mailbox import QueueFull
@@ -20,11 +21,13 @@ from wisp.harness.runner import AgentHarness
 from wisp.host.client import CommandRefused
 from wisp.host.commands import AnyCommand, Approve, Cancel, Compact, Configure, FollowUp, Prompt, Steer
 from wisp.host.events import Envelope, PlanSaved, SessionOpened
+from wisp.host.expanding import Expansion
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
 from wisp.loop.limits import Limits
-from wisp.messages.content import Text
+from wisp.messages.codec import ascii_json
+from wisp.messages.content import Text, ToolCall
 from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
@@ -73,6 +76,7 @@ class SessionHost:
         limits: Limits,
         max_time: float | None = None,
         save_plan: Callable[[str], str] | None = None,
+        expand: Callable[[str], Expansion | None] = lambda text: None,
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._session = session
@@ -82,6 +86,8 @@ class SessionHost:
         self._limits = limits
         self._max_time = max_time
         self._save_plan = save_plan
+        self._expand = expand
+        self._preparing: asyncio.Future[str] | None = None
         self._on_close = on_close
         self._subscribers: list[Channel[Envelope]] = []
         self._seq = 0
@@ -136,8 +142,15 @@ class SessionHost:
 
     def _queue(self, command: Steer | FollowUp) -> None:
         put = self._harness.steer if isinstance(command, Steer) else self._harness.follow_up
+        text = command.text
+        if (meant := self._expand(text)) is not None:
+            if meant.shell:
+                raise CommandRefused(
+                    f"/{meant.skill.name} runs commands of its own and cannot be used during a run"
+                )
+            text = meant.text()
         try:
-            self._publish(put(command.text))
+            self._publish(put(text))
         except QueueFull as exc:
             raise CommandRefused(str(exc)) from None
 
@@ -169,32 +182,53 @@ class SessionHost:
     def _start(self, command: Prompt) -> None:
         if self._run is not None:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
-        self._run = asyncio.ensure_future(self._serve(UserMessage((Text(command.text),))))
+        self._run = asyncio.ensure_future(self._serve(command.text, self._expand(command.text)))
 
     def _cancel(self, reason: str) -> None:
         """Stop the run; one that is still being prepared stops with its first event."""
         if self._run is not None and not self._harness.abort(reason):
             self._cancelled_early = self._cancelled_early or reason
+            if self._preparing is not None:
+                self._preparing.cancel()
 
-    async def _serve(self, message: UserMessage) -> None:
+    async def _serve(self, text: str, meant: Expansion | None) -> None:
         timer = None
         if self._max_time is not None:
             loop = asyncio.get_running_loop()
             timer = loop.call_later(self._max_time, self._cancel, "max_time")
         self._cancelled_early = ""
         try:
-            last = await self._tell(message)
+            if meant is not None:
+                self._preparing = asyncio.ensure_future(self._filled(meant))
+                text = await self._preparing
+            last = await self._tell(UserMessage((Text(text),)))
+        except asyncio.CancelledError:
+            if self._preparing is None or not self._preparing.cancelled():
+                raise
+            last = AgentCompleted("cancelled", 0, self._cancelled_early)
         except Exception as exc:
             # Whatever broke inside is told as an event; the front end decides what becomes of the process.
             text = f"{type(exc).__name__}: {exc}"
             self._publish(ErrorReported(text, "internal"))
             last = AgentCompleted("error", self.view.run.turns, text, _kind(exc))
         finally:
-            self._run = None
+            self._run = self._preparing = None
             if timer is not None:
                 timer.cancel()
         self._keep_plan(last)
         self._publish(last)
+
+    async def _filled(self, meant: Expansion) -> str:
+        """A command's text with the output of its lines of shell: each judged, and asked about, as a call."""
+        outputs: dict[int, str] = {}
+        for place, part in enumerate(meant.parts):
+            if isinstance(part, Shell):
+                call = ToolCall(self._clock.new_id(), "bash", ascii_json({"command": part.command}).decode())
+                await self._session.audit("command_shell", {"command": part.command, "of": meant.skill.name})
+                ready = await self._harness.toolbox.prepare(call, self._publish)
+                outcome = ready.failure or await ready.run(self._publish)
+                outputs[place] = outcome.text
+        return meant.text(outputs)
 
     def _keep_plan(self, last: AgentCompleted) -> None:
         """In plan mode: what the model ended with is the plan."""

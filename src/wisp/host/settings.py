@@ -114,6 +114,8 @@ class Settings(msgspec.Struct, frozen=True):
     add_dir: tuple[str, ...] = ()
     system_prompt: str = ""
     append_system_prompt: str = ""
+    attribution: str = "Assisted-by: Wisp"
+    """The line that /commit puts at the end of a message; empty for none."""
     encoding: str = ""
     """How to read files that are not UTF-8; empty refuses them."""
     shell: str = "/bin/bash"

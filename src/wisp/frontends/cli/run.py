@@ -58,16 +58,19 @@ async def _chat(invocation: Invocation, opener: Opener) -> int:
 
 
 def print_instructions(
-    invocation: Invocation, assemble: Callable[[OpenRequest], Sequence[tuple[str, str]]]
+    invocation: Invocation,
+    assemble: Callable[[OpenRequest], tuple[Sequence[tuple[str, str, int]], Sequence[str]]],
 ) -> int:
     """Show every instruction block that a run would begin with, and where it comes from."""
     try:
-        blocks = assemble(_request(invocation, interactive=False))
+        blocks, notes = assemble(_request(invocation, interactive=False))
     except OpenFailed as exc:
         print(f"wisp: {safe(str(exc))}", file=sys.stderr)
         return exc.exit_code
-    for source, text in blocks:
-        print(f"--- {safe(source)} ({len(text.encode()):,} bytes)")
+    for note in notes:
+        print(safe(note), file=sys.stderr)
+    for source, text, size in blocks:
+        print(f"--- {safe(source)} ({size:,} bytes)")
         print(safe(text).rstrip() + "\n")
     return OK
 

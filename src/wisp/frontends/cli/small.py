@@ -29,6 +29,8 @@ class Library(Protocol):
     def trust(self, verb: str, folder: str) -> str: ...
     def judge(self, command: str) -> tuple[str, str]: ...
     def rules(self) -> list[tuple[str, str]]: ...
+    def skills(self) -> tuple[list[dict[str, str]], tuple[str, ...]]: ...
+    def validate_skill(self, path: str) -> list[str]: ...
     def config(self) -> list[dict[str, Any]]: ...
     def doctor(self) -> list[dict[str, str]]: ...
     def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> UndoLike: ...
@@ -93,6 +95,33 @@ def _sessions(invocation: Invocation, library: Library) -> int:
     if verb == "scrub" and len(rest) == 1:
         return _scrub(rest[0], library, yes=invocation.yes)
     return _usage("use 'wisp sessions list', 'wisp sessions show ID' or 'wisp sessions scrub ID'")
+
+
+def _skills(invocation: Invocation, library: Library) -> int:
+    verb, *rest = invocation.words or ["list"]
+    if verb == "validate" and rest:
+        return max(_validate(path, library.validate_skill(path)) for path in rest)
+    if verb != "list" or rest:
+        return _usage("use 'wisp skills list' or 'wisp skills validate DIR'")
+    rows, notes = library.skills()
+    for note in notes:
+        print(safe(note), file=sys.stderr)
+    for row in rows:
+        if invocation.json:
+            write_json(row)
+        else:
+            print(one_line(f"/{row['name']:24} {row['description'] or row['kind']}  ({row['source']})"))
+    return OK
+
+
+def _validate(path: str, faults: list[str]) -> int:
+    if not faults:
+        print(f"{safe(path)}: a valid skill")
+        return OK
+    print(f"{safe(path)}:", file=sys.stderr)
+    for fault in faults:
+        print(f"  - {safe(fault)}", file=sys.stderr)
+    return FAILED
 
 
 def _scrub(prefix: str, library: Library, *, yes: bool) -> int:
@@ -297,6 +326,7 @@ _COMMANDS = {
     "models": _models,
     "trust": _trust,
     "permissions": _permissions,
+    "skills": _skills,
     "config": _config,
     "doctor": _doctor,
     "undo": _undo,
