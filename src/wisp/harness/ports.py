@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from wisp.harness.events import Scope, ToolApprovalRequested
+from wisp.harness.events import QuestionAsked, Scope, ToolApprovalRequested
 from wisp.loop.events import AgentCompleted
 from wisp.loop.ports import EffectGuard
 from wisp.messages.message import Message
@@ -29,6 +29,14 @@ class Approver(Protocol):
 
     async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
         """Show the whole of `request` and wait for the answer.  Cancelled when its run is."""
+        ...
+
+
+class Questioner(Protocol):
+    """Someone who can be asked for words."""
+
+    async def ask(self, question: QuestionAsked) -> str:
+        """Wait for the answer; one of the options where there are any.  Cancelled when its run is."""
         ...
 
 

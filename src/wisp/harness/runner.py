@@ -11,14 +11,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, 
 from contextlib import aclosing, suppress
 from typing import Any
 
+from wisp.harness.budget import BudgetOverseer, Ledger
 from wisp.harness.cancel import CancelSwitch
 from wisp.harness.channel import Channel
 from wisp.harness.events import QueueUpdated
 from wisp.harness.mailbox import Queues
-from wisp.harness.ports import FixedInstructions, Instructions, News, NoNews, Recorder
+from wisp.harness.ports import FixedInstructions, Instructions, News, NoNews, Questioner, Recorder
 from wisp.harness.repair import repair
 from wisp.harness.toolbox import Toolbox
 from wisp.harness.transcript import Transcript
+from wisp.loop.boundary import Boundary
 from wisp.loop.events import AgentCompleted, Event, QueueMessageInjected, RepairReported
 from wisp.loop.limits import Limits
 from wisp.loop.ports import CallIntent, Fitted, Fitter, NoFitter, RequestIntent
@@ -50,6 +52,9 @@ class AgentHarness:
         effort: how hard the model should think, one of `model.efforts`; empty for its default.
         session_id: a stable key for the provider's prompt cache.
         news: what the model is told at a request boundary besides what people say.
+        ledger: the accounts above each run, as the session's and the day's.
+        questioner: asked whether a limit may be passed; None ends the run there.
+        boundary: decides between two requests.
     """
 
     def __init__(
@@ -68,7 +73,13 @@ class AgentHarness:
         output_schema: dict[str, Any] | None = None,
         fitter: Fitter | None = None,
         news: News | None = None,
+        ledger: Ledger | None = None,
+        questioner: Questioner | None = None,
+        boundary: Boundary | None = None,
     ) -> None:
+        self.ledger = ledger or Ledger()
+        self._questioner = questioner
+        self._boundary = boundary
         self._news = news or NoNews()
         self._fitter = fitter or NoFitter()
         self.provider = provider
@@ -106,12 +117,12 @@ class AgentHarness:
 
     def steer(self, text: str) -> QueueUpdated:
         """Queue a message for the next request boundary; see `Queues.steer`."""
-        self.queues.steer(text)
+        self.queues.steer(self.toolbox.masker.mask_plain(text))
         return self.queues.state()
 
     def follow_up(self, text: str) -> QueueUpdated:
         """Queue a message for when the run would stop; see `Queues.follow_up`."""
-        self.queues.follow_up(text)
+        self.queues.follow_up(self.toolbox.masker.mask_plain(text))
         return self.queues.state()
 
     def news(self) -> list[QueueMessageInjected]:
@@ -185,6 +196,8 @@ class AgentHarness:
                 mailbox=_Mail(self),
                 cancel=switch,
                 fitter=_Refitter(self._transcript, self._fitter),
+                overseer=BudgetOverseer(self.ledger, self._clock, self._questioner),
+                boundary=self._boundary,
             )
             async with aclosing(loop) as events:
                 async for event in events:

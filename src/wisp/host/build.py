@@ -6,8 +6,10 @@ untrusted folder is read, nothing is started, and no connection is made.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -15,19 +17,21 @@ from wisp._version import __version__
 from wisp.context.blocks import Block, block, render
 from wisp.harness.gate import Gate
 from wisp.harness.masking import Masker
-from wisp.harness.ports import Approver, FixedInstructions
+from wisp.harness.ports import Approver, FixedInstructions, Questioner
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
 from wisp.host.asking import model_service
 from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
+from wisp.host.events import ProcessEnded
 from wisp.host.expanding import expand
-from wisp.host.instructions import instruction_stack, skill_tool_offered
+from wisp.host.instructions import instruction_stack
 from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
 from wisp.host.news import HostNews
 from wisp.host.paths import environment as process_environment
+from wisp.host.questions import PendingQuestions
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import known_secrets, without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
@@ -37,7 +41,9 @@ from wisp.host.settings import (
 )
 from wisp.host.skills import Skills
 from wisp.host.snapshot import InstructionFile, Snapshot
-from wisp.loop.limits import Limits
+from wisp.host.spending import ledger_of, run_limits
+from wisp.host.tooling import attribution, built_in_tools, offered
+from wisp.loop.boundary import Boundary
 from wisp.messages.ids import Clock, SystemClock
 from wisp.messages.message import Message
 from wisp.messages.usage import Price
@@ -49,8 +55,7 @@ from wisp.session.ports import FileHistory
 from wisp.session.runner import CodingSession
 from wisp.session.storage import MemoryStorage, Storage, StorageFailed
 from wisp.tools.base import Tool
-from wisp.workspace.background import Backgrounds
-from wisp.workspace.box import Box
+from wisp.workspace.background import Background, Backgrounds
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 
@@ -60,12 +65,27 @@ class Overrides(msgspec.Struct, frozen=True):
 
     provider: Provider | None = None
     approver: Approver | None = None
+    questioner: Questioner | None = None
+    boundary: Boundary | None = None
     tools: tuple[Tool, ...] = ()
     """Added to those that are built in."""
     instructions: tuple[str, ...] = ()
     """Blocks after all others."""
     storage: Storage | None = None
     """Where the conversation is kept, instead of a session file."""
+
+
+class Around(msgspec.Struct, frozen=True):
+    """What a conversation has about it besides model, tools and storage; the default is nothing."""
+
+    questions: PendingQuestions | None = None
+    questioner: Questioner | None = None
+    boundary: Boundary | None = None
+    day_file: str = ""
+    skills: Skills = Skills(())
+    news: HostNews | None = None
+    values: Mapping[str, str] = {}
+    """What templates of commands may name."""
 
 
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
@@ -86,6 +106,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     except (ConfigError, Refused) as exc:
         # A settings file that could not be read may well be why there is no model.
         raise OpenFailed("; ".join([*map(str, configured.resolved.problems), str(exc)])) from None
+    questions = PendingQuestions() if request.converses and own.questioner is None else None
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = child_environment(env, key_names, settings.environment)
@@ -98,11 +119,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
     stack = instruction_stack(configured, workspace, clock)
-    skill_tools = _skill_tools(configured, stack.skills)
-    tools = _offered(
-        [*_tools(workspace, child_env, configured, clock, box, backgrounds), *skill_tools, *own.tools],
-        settings,
-    )
+    talks = own.questioner or questions
+    built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds)
+    tools = offered(configured, built_in, stack.skills, talks, own.tools)
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     keys = {c.endpoint.name: c.endpoint.key.reveal() for c in service.choices if c.endpoint.key}
     masker = Masker(known_secrets(env, keys))
@@ -134,6 +153,15 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         tools=tools,
         gate=gate,
         approvals=pending,
+        around=Around(
+            questions=questions,
+            questioner=talks,
+            boundary=own.boundary,
+            day_file=configured.paths.day_file,
+            skills=stack.skills,
+            news=HostNews(workspace, backgrounds, trusted=configured.trusted),
+            values={"ATTRIBUTION": attribution(settings)},
+        ),
         storage=storage,
         session_id=session_id,
         resumed=resumed,
@@ -144,13 +172,11 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         files=files,
         sandbox=box_state(box),
         notes=(*map(str, configured.resolved.problems), *service.notes, *mended, *stack.notes),
-        skills=stack.skills,
-        news=HostNews(workspace, backgrounds, trusted=configured.trusted),
-        values={"ATTRIBUTION": _attribution(settings)},
         prices={(other.endpoint.name, other.model.id): other.model.price for other in service.choices[1:]},
         save_plan=_plan_saver(configured, clock),
         on_close=close,
     )
+    backgrounds.on_end = _telling(host, asyncio.get_running_loop())
     if request.record or request.replay:
         _tell_variables(service.transport, host.snapshot(), blocks)
     return host
@@ -163,6 +189,7 @@ def assemble_host(
     tools: Sequence[Tool],
     gate: Gate,
     approvals: PendingApprovals | None,
+    around: Around | None = None,
     storage: Storage,
     session_id: str,
     resumed: bool,
@@ -173,9 +200,6 @@ def assemble_host(
     files: FileHistory | None = None,
     sandbox: str = "none",
     notes: tuple[str, ...] = (),
-    skills: Skills | None = None,
-    news: HostNews | None = None,
-    values: Mapping[str, str] | None = None,
     prices: Mapping[tuple[str, str], Price] | None = None,
     save_plan: Callable[[str], str] | None = None,
     on_close: Callable[[], Awaitable[None]] | None = None,
@@ -185,8 +209,9 @@ def assemble_host(
     Raises:
         OpenFailed: the stored session cannot be continued.
     """
-    toolbox = Toolbox(tools, gate, news.touched if news is not None else None)
-    shelf = skills or Skills(())
+    around = around or Around()
+    news, questioner = around.news, around.questioner
+    toolbox = Toolbox(tools, gate, news.touched if news is not None else None, questioner)
     try:
         session = CodingSession(
             storage,
@@ -201,6 +226,8 @@ def assemble_host(
     except StorageFailed as exc:
         raise OpenFailed(str(exc), 1) from None
 
+    ledger = ledger_of(settings, session.state, around.day_file, clock)
+
     def make(history: Sequence[Message]) -> AgentHarness:
         return AgentHarness(
             provider,
@@ -214,6 +241,9 @@ def assemble_host(
             session_id=session.id,
             fitter=session.window,
             news=news,
+            ledger=ledger,
+            questioner=questioner,
+            boundary=around.boundary,
         )
 
     session.attach(make)
@@ -231,23 +261,34 @@ def assemble_host(
         notes=notes,
         messages=len(session.state.messages),
         output_format=settings.output_format,
-        skills=tuple(skill.name for skill in shelf.all()),
+        skills=tuple(skill.name for skill in around.skills.all()),
     )
-    limits = Limits(settings.max_turns, settings.max_cost, settings.max_tokens)
     return SessionHost(
         session,
         snapshot,
         clock,
         approvals=approvals,
-        limits=limits,
+        questions=around.questions,
+        limits=run_limits(settings),
         max_time=settings.max_time,
         save_plan=save_plan,
-        expand=lambda text: expand(text, shelf, values or {}),
+        expand=lambda text: expand(text, around.skills, around.values),
         on_close=on_close,
     )
 
 
 # -- parts ------------------------------------------------------------------------------------------------
+
+
+def _telling(host: SessionHost, loop: asyncio.AbstractEventLoop) -> Callable[[Background], None]:
+    """How the end of a background command is told, from whatever thread."""
+
+    def ended(one: Background) -> None:
+        event = ProcessEnded(one.name, one.command, one.ending.code if one.ending else None)
+        with suppress(RuntimeError):  # the event loop may be gone; a thread must not fail for that
+            loop.call_soon_threadsafe(host.tell, event)
+
+    return ended
 
 
 def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str] | None:
@@ -266,59 +307,6 @@ def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Seq
     assert isinstance(transport, RecordingTransport | ReplayTransport)
     place = next((found.text for found in blocks if found.name == "environment"), "")
     transport.variables = {"environment": place, "cwd": snapshot.cwd, "session_id": snapshot.session_id}
-
-
-def _tools(
-    workspace: Workspace,
-    env: Mapping[str, str],
-    configured: Configured,
-    clock: Clock,
-    box: Box,
-    backgrounds: Backgrounds,
-) -> Sequence[Tool]:
-    from wisp.tools.builtin import code_installed, default_tools
-    from wisp.workspace.text import DEFAULT_FALLBACKS
-
-    chosen = configured.settings.encoding
-    return default_tools(
-        workspace,
-        environment=env,
-        clock=clock,
-        spool_folder=configured.paths.output,
-        shell=configured.settings.shell,
-        encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
-        box=box,
-        backgrounds=backgrounds,
-        code=code_installed(),
-        silence_limit=configured.settings.silence_limit,
-        journal=changes_folder(configured.cwd, configured.paths.state),
-    )
-
-
-def _skill_tools(configured: Configured, skills: Skills) -> Sequence[Tool]:
-    """The tool that loads skills, where there are any."""
-    if not skills.names() or not skill_tool_offered(configured):
-        return ()
-    from wisp.tools.skill import SkillTool
-
-    return (SkillTool(skills),)
-
-
-def _attribution(settings: Settings) -> str:
-    """What a commit command says about attribution."""
-    if not settings.attribution:
-        return "Add no line that names an agent or a model."
-    return f"End each commit message, after a blank line, with this line and no other: {settings.attribution}"
-
-
-def _offered(tools: Sequence[Tool], settings: Settings) -> Sequence[Tool]:
-    if settings.tools is None:
-        return tools
-    names = [tool.spec.name for tool in tools]
-    unknown = [name for name in settings.tools if name not in names]
-    if unknown:
-        raise OpenFailed(f"there is no tool {unknown[0]!r}; the tools are: {', '.join(names)}", 2)
-    return [tool for tool in tools if tool.spec.name in settings.tools]
 
 
 def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tuple[Storage, bool, str]:

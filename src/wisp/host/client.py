@@ -18,7 +18,9 @@ class OpenRequest(msgspec.Struct, frozen=True):
     options: Mapping[str, Any] = {}
     """Settings given on the command line, by their names in the settings file."""
     interactive: bool = False
-    """Somebody is there to be asked."""
+    """Somebody is there to be asked whether operations may run."""
+    converses: bool = False
+    """Somebody is there who types: questions of the model and about limits can be put."""
     cwd: str = ""
     """The folder to work in; empty for the process's own."""
     continue_: bool = False

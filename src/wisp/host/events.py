@@ -12,6 +12,9 @@ from typing import Any
 import msgspec
 
 from wisp.harness.events import (
+    QuestionAnswered,
+    QuestionAsked,
+    QueuedMessage,
     QueueUpdated,
     ToolApprovalRequested,
     ToolApprovalResolved,
@@ -67,6 +70,15 @@ class PlanSaved(Event, frozen=True, tag="plan.saved"):
     path: str
 
 
+class ProcessEnded(Event, frozen=True, tag="process.ended"):
+    """A command that was kept running in the background ended; the model is told at the next boundary."""
+
+    id: str
+    command: str
+    exit_code: int | None
+    """None when it was stopped or could not be started."""
+
+
 def wire(envelope: Envelope, at: str) -> dict[str, Any]:
     """The envelope as one flat JSON-ready mapping; `at` is its time as text."""
     payload = msgspec.to_builtins(envelope.event)
@@ -88,10 +100,14 @@ __all__ = [
     "MessageStarted",
     "MessageWithdrawn",
     "PlanSaved",
+    "ProcessEnded",
     "ProviderRetrying",
     "ProviderSwitched",
+    "QuestionAnswered",
+    "QuestionAsked",
     "QueueMessageInjected",
     "QueueUpdated",
+    "QueuedMessage",
     "RepairReported",
     "SessionOpened",
     "SessionSaved",

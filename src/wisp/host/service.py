@@ -14,14 +14,30 @@ import msgspec
 
 from wisp.context.templates import Shell
 from wisp.harness.channel import Channel
-from wisp.harness.events import ToolApprovalRequested
-from wisp.harness.mailbox import QueueFull
+from wisp.harness.events import QueuedMessage, ToolApprovalRequested
+from wisp.harness.mailbox import QueueChanged, QueueFull
 from wisp.harness.ports import ApprovalAnswer
 from wisp.harness.runner import AgentHarness
 from wisp.host.client import CommandRefused
-from wisp.host.commands import AnyCommand, Approve, Cancel, Compact, Configure, FollowUp, Prompt, Steer
+from wisp.host.commands import (
+    Answer,
+    AnyCommand,
+    Approve,
+    Cancel,
+    Compact,
+    Configure,
+    FollowUp,
+    Prompt,
+    QueueClear,
+    QueueCommand,
+    QueueEdit,
+    QueuePop,
+    QueueSetMode,
+    Steer,
+)
 from wisp.host.events import Envelope, PlanSaved, SessionOpened
 from wisp.host.expanding import Expansion
+from wisp.host.questions import PendingQuestions
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
@@ -73,6 +89,7 @@ class SessionHost:
         clock: Clock,
         *,
         approvals: PendingApprovals | None,
+        questions: PendingQuestions | None = None,
         limits: Limits,
         max_time: float | None = None,
         save_plan: Callable[[str], str] | None = None,
@@ -83,6 +100,7 @@ class SessionHost:
         self._snapshot = snapshot
         self._clock = clock
         self._approvals = approvals
+        self._questions = questions
         self._limits = limits
         self._max_time = max_time
         self._save_plan = save_plan
@@ -137,6 +155,12 @@ class SessionHost:
             self._approvals.answer(command)
         elif isinstance(command, Configure):
             self._configure(command)
+        elif isinstance(command, Answer):
+            if self._questions is None:
+                raise CommandRefused("this run asks nobody")
+            self._questions.answer(command)
+        elif isinstance(command, QueueEdit | QueuePop | QueueClear | QueueSetMode):
+            self._change_queue(command)
         elif isinstance(command, Compact):
             self._session.window.ask_for(command.instructions)
 
@@ -153,6 +177,26 @@ class SessionHost:
             self._publish(put(text))
         except QueueFull as exc:
             raise CommandRefused(str(exc)) from None
+
+    def _change_queue(self, command: QueueCommand) -> None:
+        queues = self._harness.queues
+        removed: tuple[QueuedMessage, ...] = ()
+        try:
+            queues.expect(command.revision)
+            if isinstance(command, QueueEdit):
+                queues.edit(command.id, self._harness.toolbox.masker.mask_plain(command.text))
+            elif isinstance(command, QueuePop):
+                taken = queues.take_back(command.id)
+                if taken is None:
+                    raise CommandRefused("nothing waits")
+                removed = (taken,)
+            elif isinstance(command, QueueClear):
+                removed = queues.clear()
+            else:
+                queues.set_mode(command.queue, command.mode)
+        except (QueueChanged, QueueFull) as exc:
+            raise CommandRefused(str(exc)) from None
+        self._publish(queues.state(removed))
 
     async def settled(self) -> None:
         """Until no run is in progress."""
@@ -262,6 +306,10 @@ class SessionHost:
                 raise CommandRefused(f"{command.permission_mode!r} is no mode; the modes are: {known}")
             gate = self._harness.toolbox.gate
             gate.policy = msgspec.structs.replace(gate.policy, mode=command.permission_mode)
+
+    def tell(self, event: Event) -> None:
+        """Tell front ends of something that happened outside a run."""
+        self._publish(event)
 
     def _publish(self, event: Event) -> None:
         self._seq += 1

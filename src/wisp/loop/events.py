@@ -189,7 +189,8 @@ class QueueMessageInjected(Event, frozen=True, tag="queue.message.injected"):
     Before `AgentStarted` only notices: what happened since the last run.
     """
 
-    kind: Literal["steer", "follow_up", "notice"]
+    kind: Literal["steer", "follow_up", "notice", "extra"]
+    """`extra` is a message that a program decided on at the boundary."""
     message: Message
 
 
