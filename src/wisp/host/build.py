@@ -86,6 +86,10 @@ class Around(msgspec.Struct, frozen=True):
     news: HostNews | None = None
     values: Mapping[str, str] = {}
     """What templates of commands may name."""
+    files: FileHistory | None = None
+    prices: Mapping[tuple[str, str], Price] = {}
+    """Of other models that may answer."""
+    save_plan: Callable[[str], str] | None = None
 
 
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
@@ -110,11 +114,8 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = child_environment(env, key_names, settings.environment)
-    secret = env.keys() - without_secrets(env, key_names).keys()
-    if request.own_process and (secret or any(choice.endpoint.key for choice in service.choices)):
-        from wisp.workspace.private import keep_private
-
-        keep_private(secret)
+    if request.own_process:
+        _close_to_others(env, key_names, any(choice.endpoint.key for choice in service.choices))
     backgrounds = Backgrounds()
     mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
@@ -161,6 +162,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
             skills=stack.skills,
             news=HostNews(workspace, backgrounds, trusted=configured.trusted),
             values={"ATTRIBUTION": attribution(settings)},
+            files=files,
+            prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
+            save_plan=_plan_saver(configured, clock),
         ),
         storage=storage,
         session_id=session_id,
@@ -169,11 +173,8 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         blocks=blocks,
         settings=settings,
         clock=clock,
-        files=files,
         sandbox=box_state(box),
         notes=(*map(str, configured.resolved.problems), *service.notes, *mended, *stack.notes),
-        prices={(other.endpoint.name, other.model.id): other.model.price for other in service.choices[1:]},
-        save_plan=_plan_saver(configured, clock),
         on_close=close,
     )
     backgrounds.on_end = _telling(host, asyncio.get_running_loop())
@@ -197,11 +198,8 @@ def assemble_host(
     blocks: Sequence[Block],
     settings: Settings,
     clock: Clock,
-    files: FileHistory | None = None,
     sandbox: str = "none",
     notes: tuple[str, ...] = (),
-    prices: Mapping[tuple[str, str], Price] | None = None,
-    save_plan: Callable[[str], str] | None = None,
     on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
     """Put the parts together; whatever they are, they are joined the same way.
@@ -219,9 +217,9 @@ def assemble_host(
             cwd=cwd,
             session_id=session_id,
             price=model.price,
-            prices=prices,
+            prices=around.prices,
             created_by=f"wisp {__version__}",
-            files=files,
+            files=around.files,
         )
     except StorageFailed as exc:
         raise OpenFailed(str(exc), 1) from None
@@ -271,13 +269,22 @@ def assemble_host(
         questions=around.questions,
         limits=run_limits(settings),
         max_time=settings.max_time,
-        save_plan=save_plan,
+        save_plan=around.save_plan,
         expand=lambda text: expand(text, around.skills, around.values),
         on_close=on_close,
     )
 
 
 # -- parts ------------------------------------------------------------------------------------------------
+
+
+def _close_to_others(env: Mapping[str, str], key_names: Sequence[str], has_key: bool) -> None:
+    """Keep other processes from reading credentials in this one, where it has any."""
+    secret = env.keys() - without_secrets(env, key_names).keys()
+    if secret or has_key:
+        from wisp.workspace.private import keep_private
+
+        keep_private(secret)
 
 
 def _telling(host: SessionHost, loop: asyncio.AbstractEventLoop) -> Callable[[Background], None]:
