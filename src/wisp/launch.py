@@ -105,6 +105,10 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.frontends.cli.login import run_login
 
         return run_login(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
+    if command == "sessions":
+        from wisp.frontends.cli.sessions import run_sessions
+
+        return run_sessions(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
     from wisp.frontends.cli.small import run_small
 
     return run_small(invocation, HostLibrary(OpenRequest(options=invocation.settings)))

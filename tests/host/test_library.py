@@ -75,7 +75,11 @@ def test_a_stored_session_is_listed_and_shown_without_a_change(tmp_path: Path) -
     before = path.read_bytes()
     assert [info.id for info in list_sessions(str(tmp_path))] == ["01kbsession"]
     content = show_session(str(tmp_path), "01k")
-    assert (content.session_id, content.cwd, len(content.messages)) == ("01kbsession", "/home/u/café", 2)
+    assert (content.session_id, content.cwd, len(list(content.messages))) == (
+        "01kbsession",
+        "/home/u/café",
+        2,
+    )
     assert "cut off" in content.notes[0]
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from wisp.session.journal import FileJournal, NotASession, read_only
+from wisp.session.journal import FileJournal, read_only
 from wisp.session.lock import Locked
+from wisp.session.whole import NotASession
 
 HOLD = """
 import sys, time

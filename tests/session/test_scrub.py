@@ -19,10 +19,11 @@ from wisp.messages.content import Text, Thinking, ToolCall
 from wisp.messages.message import AssistantMessage, Native, ToolResult, user
 from wisp.session.codec import decode, encode
 from wisp.session.fold import Fold
-from wisp.session.journal import FileJournal, create_private_folder, read_only, rewrite
+from wisp.session.journal import FileJournal, read_only
 from wisp.session.lock import Locked
 from wisp.session.records import MessageRecord, Record, SessionHeader
 from wisp.session.scrub import Scrubber
+from wisp.session.whole import create_private_folder, rewrite
 
 VALUE = "correct/horse+battery staple&9"
 SCRUBBER = Scrubber({"MY_TOKEN": VALUE, "SHORT": "abc"})

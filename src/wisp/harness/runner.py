@@ -110,6 +110,12 @@ class AgentHarness:
         assert self._base, "only a history that was handed in can be completed from outside"
         self._base = (*self._base, result)
 
+    def restart(self, history: Iterable[Message]) -> None:
+        """Go on from another history, between two runs; it is repaired with the next prompt if need be."""
+        if self._driver is not None:
+            raise Busy("a run is in progress; cancel it, or wait for its end")
+        self._base, self._transcript = tuple(history), Transcript()
+
     @property
     def running(self) -> bool:
         """Whether a run is in progress."""

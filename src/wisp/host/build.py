@@ -49,7 +49,7 @@ from wisp.messages.message import Message
 from wisp.messages.usage import Price
 from wisp.providers.base import ModelInfo, Provider
 from wisp.providers.transport import Transport
-from wisp.session.catalog import NoSuchSession, latest, resolve, session_path
+from wisp.session.catalog import latest, resolve, session_path
 from wisp.session.lock import Locked
 from wisp.session.ports import FileHistory
 from wisp.session.runner import CodingSession
@@ -257,7 +257,7 @@ def assemble_host(
         sandbox=sandbox,
         instructions=tuple(InstructionFile(b.source, b.size) for b in blocks if b.name != "environment"),
         notes=notes,
-        messages=len(session.state.messages),
+        messages=session.state.count,
         output_format=settings.output_format,
         skills=tuple(skill.name for skill in around.skills.all()),
     )
@@ -318,7 +318,8 @@ def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Seq
 
 def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tuple[Storage, bool, str]:
     """`(storage, whether it continues something, the id of a new session)`."""
-    from wisp.session.journal import FileJournal, create_private_folder
+    from wisp.session.journal import FileJournal
+    from wisp.session.whole import create_private_folder
 
     new_id = clock.new_id()
     if request.no_session:
@@ -326,7 +327,12 @@ def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tupl
     base = configured.session_base
     try:
         path = None
-        if request.resume:
+        if request.fork:
+            from wisp.host.store import SessionStore
+
+            source, _, entry = request.fork.partition("@")
+            path = SessionStore(base, clock).fork(source, entry).path
+        elif request.resume:
             path = resolve(base, request.resume)
         elif request.continue_:
             path = latest(base, configured.cwd)
@@ -334,8 +340,8 @@ def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tupl
         path = path or session_path(base, configured.cwd, new_id)
         create_private_folder(os.path.dirname(path))
         return FileJournal(path), resumed, new_id
-    except NoSuchSession as exc:
-        raise OpenFailed(str(exc), 2) from None
+    except LookupError as exc:  # no such session, or no such entry in it
+        raise OpenFailed(str(exc.args[0]), 2) from None
     except Locked as exc:
         raise OpenFailed(f"{exc}; wait for it, or start a new session", 1) from None
     except OSError as exc:

@@ -25,6 +25,8 @@ class OpenRequest(msgspec.Struct, frozen=True):
     """The folder to work in; empty for the process's own."""
     continue_: bool = False
     resume: str = ""
+    fork: str = ""
+    """`ID` or `ID@ENTRY`: begin a session that goes on from there."""
     no_session: bool = False
     yes: bool = False
     own_process: bool = False

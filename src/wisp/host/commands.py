@@ -98,4 +98,36 @@ class Compact(Command, frozen=True, tag="compact"):
     instructions: str = ""
 
 
-AnyCommand = Answer | Compact | Prompt | Steer | FollowUp | Cancel | Approve | Configure | QueueCommand
+class Navigate(Command, frozen=True, tag="navigate"):
+    """Go on from another message of the session, between runs."""
+
+    entry: str
+    """Its id, the beginning of that, its label, or its number."""
+    summarise: bool = False
+    """Have the branch that is left told in short where the conversation goes on."""
+
+
+class UndoNavigation(Command, frozen=True, tag="undo_navigation"):
+    """Take the last `Navigate` back."""
+
+
+class Name(Command, frozen=True, tag="name"):
+    """Give the session a name; an empty one takes it back."""
+
+    name: str
+
+
+AnyCommand = (
+    Answer
+    | Approve
+    | Cancel
+    | Compact
+    | Configure
+    | FollowUp
+    | Name
+    | Navigate
+    | Prompt
+    | QueueCommand
+    | Steer
+    | UndoNavigation
+)

@@ -120,7 +120,7 @@ class CredentialFile:
         Raises:
             OSError: the lock file is not a private regular file of ours.
         """
-        from wisp.session.journal import create_private_folder
+        from wisp.session.whole import create_private_folder
 
         create_private_folder(os.path.dirname(self.path))
         path = self.path + ".lock"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -10,8 +11,8 @@ from wisp.messages.ids import Clock, iso
 from wisp.messages.message import Message
 from wisp.policy.trust import Identity, TrustRecord, TrustState, approved_digest, state_of
 from wisp.session.catalog import SessionInfo, resolve, sessions
-from wisp.session.fold import Fold
-from wisp.session.journal import create_private_folder, read_only
+from wisp.session.open import opened_tree, seen
+from wisp.session.whole import create_private_folder
 
 __all__ = ["SessionContent", "SessionInfo", "TrustBook", "list_sessions", "show_session"]
 
@@ -22,7 +23,8 @@ class SessionContent(msgspec.Struct, frozen=True):
     path: str
     session_id: str
     cwd: str
-    messages: tuple[Message, ...]
+    messages: Iterable[Message]
+    """To be gone through once."""
     notes: tuple[str, ...]
 
 
@@ -31,25 +33,36 @@ def list_sessions(base: str, cwd: str | None = None) -> list[SessionInfo]:
     return sessions(base, cwd)
 
 
-def show_session(base: str, prefix: str) -> SessionContent:
-    """The one session whose id begins with `prefix`.
+def show_session(base: str, prefix: str, last: int = 0) -> SessionContent:
+    """The one session whose id begins with `prefix`, or the `last` messages of its conversation.
 
     Raises:
         NoSuchSession: none, or several.
         OSError: it cannot be read.
     """
     path = resolve(base, prefix)
-    loaded = read_only(path)
-    state = Fold(loaded.records).state
-    header = state.header
-    notes = (*(f"byte {d.offset}: {d.message}" for d in loaded.damage), *state.notes)
+    stored = seen(path)
+    state, header = stored.state, stored.state.header
+    notes = (*(f"byte {d.offset}: {d.message}" for d in stored.damage), *state.notes)
+    messages: Iterable[Message] = state.messages
+    if last and len(state.messages) >= last:
+        messages = state.messages[-last:]
+    elif state.earlier.count:
+        messages = _whole(path, last)
     return SessionContent(
         path,
         header.session_id if header else os.path.basename(path).removesuffix(".jsonl"),
         header.cwd if header else "",
-        tuple(state.messages),
+        messages,
         notes,
     )
+
+
+def _whole(path: str, last: int) -> Iterator[Message]:
+    """All messages of a long conversation, or the last of them, one at a time."""
+    with opened_tree(path) as tree:
+        for message_id in tree.fold.path(tree.fold.state.leaf)[-last if last else None :]:
+            yield tree.fold.message(message_id)
 
 
 class TrustBook:

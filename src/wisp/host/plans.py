@@ -7,7 +7,7 @@ import re
 import time
 
 from wisp.messages.ids import Clock
-from wisp.session.journal import create_private_folder
+from wisp.session.whole import create_private_folder
 
 _NAMES = 1000
 

@@ -149,7 +149,7 @@ def _priced(info: ModelInfo, known: ModelInfo | None, by_hour: tuple[str, ...]) 
 
 def _write(path: str, data: bytes) -> None:
     """Replace the file as a whole; private, like all that wisp keeps."""
-    from wisp.session.journal import create_private_folder
+    from wisp.session.whole import create_private_folder
 
     create_private_folder(os.path.dirname(path))
     new = f"{path}.{os.getpid()}.new"

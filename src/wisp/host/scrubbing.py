@@ -11,9 +11,9 @@ from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured
 from wisp.host.secrets import MissingKey, StoredLogins, known_secrets
 from wisp.session.catalog import resolve
-from wisp.session.journal import rewrite
 from wisp.session.lock import Locked
 from wisp.session.scrub import Scrubber
+from wisp.session.whole import rewrite
 
 
 class ScrubReport(msgspec.Struct, frozen=True):

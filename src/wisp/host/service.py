@@ -27,6 +27,8 @@ from wisp.host.commands import (
     Compact,
     Configure,
     FollowUp,
+    Name,
+    Navigate,
     Prompt,
     QueueClear,
     QueueCommand,
@@ -34,6 +36,7 @@ from wisp.host.commands import (
     QueuePop,
     QueueSetMode,
     Steer,
+    UndoNavigation,
 )
 from wisp.host.events import Envelope, PlanSaved, SessionOpened
 from wisp.host.expanding import Expansion
@@ -47,6 +50,7 @@ from wisp.messages.content import Text, ToolCall
 from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
+from wisp.session.events import SessionSaved
 from wisp.session.runner import CodingSession
 from wisp.session.storage import StorageFailed
 
@@ -118,7 +122,7 @@ class SessionHost:
 
     def snapshot(self) -> Snapshot:
         """The state at this moment."""
-        messages = len(self._session.state.messages)
+        messages = self._session.state.count
         gate = self._harness.toolbox.gate
         return msgspec.structs.replace(
             self._snapshot,
@@ -163,6 +167,21 @@ class SessionHost:
             self._change_queue(command)
         elif isinstance(command, Compact):
             self._session.window.ask_for(command.instructions)
+        elif isinstance(command, Name):
+            await self._session.name(command.name)
+        elif isinstance(command, Navigate):
+            await self._go(command.entry, summarise=command.summarise)
+        elif isinstance(command, UndoNavigation):
+            await self._go("", summarise=False)
+
+    async def _go(self, entry: str, *, summarise: bool) -> None:
+        if self._run is not None:
+            raise CommandRefused("a run is in progress; cancel it first")
+        try:
+            await self._session.go(entry, summarise=summarise)
+        except LookupError as exc:
+            raise CommandRefused(str(exc.args[0])) from None
+        self._publish(SessionSaved(self._session.where, self._session.state.count))
 
     def _queue(self, command: Steer | FollowUp) -> None:
         put = self._harness.steer if isinstance(command, Steer) else self._harness.follow_up

@@ -11,7 +11,7 @@ import msgspec
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.doctor import examine
-from wisp.host.library import SessionContent, SessionInfo, TrustBook, list_sessions, show_session
+from wisp.host.library import SessionContent, TrustBook, show_session
 from wisp.host.paths import environment
 from wisp.host.project import read_project
 from wisp.host.settings import Settings
@@ -22,6 +22,7 @@ from wisp.policy.decide import Policy, decide
 
 if TYPE_CHECKING:
     from wisp.host.scrubbing import ScrubReport
+    from wisp.host.store import SessionStore
 
 
 class HostLibrary:
@@ -35,13 +36,19 @@ class HostLibrary:
     def _configured(self) -> Configured:
         return configure(self._request, self._env, self._clock)
 
-    def sessions(self) -> list[SessionInfo]:
-        """All sessions, newest first."""
-        return list_sessions(self._configured().session_base)
+    def store(self) -> SessionStore:
+        """The stored sessions."""
+        from wisp.host.store import SessionStore
 
-    def session(self, prefix: str) -> SessionContent:
-        """One session by the beginning of its id."""
-        return show_session(self._configured().session_base, prefix)
+        return SessionStore(self._configured().session_base, self._clock)
+
+    def folder(self) -> str:
+        """The folder this is asked in."""
+        return self._configured().cwd
+
+    def session(self, prefix: str, last: int = 0) -> SessionContent:
+        """One session by the beginning of its id, or its last messages."""
+        return show_session(self._configured().session_base, prefix, last)
 
     def scrub(self, prefix: str, *, do_it: bool) -> ScrubReport:
         """Credentials in one stored session: counted, and with `do_it` replaced."""

@@ -11,9 +11,8 @@ from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured
 from wisp.host.mending import changes_folder, recover
 from wisp.messages.ids import Clock, iso
-from wisp.messages.message import UserMessage
 from wisp.session.catalog import NoSuchSession, folder_name, latest, resolve
-from wisp.session.fold import Fold, State
+from wisp.session.fold import Fold
 from wisp.session.journal import FileJournal
 from wisp.session.lock import Locked
 from wisp.session.records import FilesMovedRecord, Known, LeafRecord, Record
@@ -63,7 +62,8 @@ class FileUndo:
         except (NoSuchSession, Locked, OSError) as exc:
             raise OpenFailed(str(exc), 1) from None
         try:
-            self._fold = Fold(self._journal.load().records)
+            loaded = self._journal.load()
+            self._fold = Fold(loaded.records, state=loaded.state)
             plan = plan_redo if redo else plan_undo
             self.move = plan(self._fold.state, one_turn=one_turn)
             header = self._fold.state.header
@@ -103,7 +103,7 @@ class FileUndo:
         done = self._restore(check_only=False)
         bodies: list[Known] = [FilesMovedRecord(self.move.direction, self.move.steps)]
         if chat and self.move.direction == "undo":
-            bodies.append(LeafRecord(_before(self._fold.state, self.move.prompt), "undo"))
+            bodies.append(LeafRecord(self.move.follows, "undo"))
         records = []
         for number, body in enumerate(bodies):
             seq = self._fold.state.next_seq + number
@@ -141,13 +141,3 @@ class FileUndo:
         self._journal.close()
         with contextlib.suppress(OSError):
             self._workspace.close()
-
-
-def _before(state: State, prompt: str) -> str:
-    """Id of the message before the prompt; empty when it was the first."""
-    last = ""
-    for message in state.messages:
-        if isinstance(message, UserMessage) and message.id == prompt:
-            return last
-        last = message.id
-    return state.leaf

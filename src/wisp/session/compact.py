@@ -7,21 +7,18 @@ results are never separated, and what stays is always a lawful history.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 
 from wisp.messages.content import Text
 from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
+from wisp.session.earlier import SAID_ALL, Earlier, clip, lines_of, squeezed, touch
 
 KEEP_GROUPS = 3
 """Newest exchanges whose outputs are never cut, unless one alone is too large."""
 PRUNE_OVER = 200
 """Tokens of an output worth cutting."""
-SAID_EACH, SAID_ALL = 1_500, 12_000
-"""Characters kept of one user message in a summary, and of all together."""
 
 Measure = Callable[[Message], int]
 
@@ -117,7 +114,13 @@ def shortened(
     return [Notice(summary, "summary"), *tail] if summary else tail
 
 
-def summary_text(account: str, history: Sequence[Message], first_kept: str, room: int) -> str:
+def summary_text(
+    account: str,
+    history: Sequence[Message],
+    first_kept: str,
+    room: int,
+    earlier: Earlier | None = None,
+) -> str:
     """The message that stands for everything before `first_kept`.
 
     Args:
@@ -125,10 +128,12 @@ def summary_text(account: str, history: Sequence[Message], first_kept: str, room
         history: the whole conversation from its beginning, however often it was shortened before.
         first_kept: id of the first message that stays.
         room: tokens the conversation may take; what the user said gets at most a quarter of it.
+        earlier: what went before `history`, where that does not reach back to the beginning.
     """
-    read, changed = files_of(history)
+    earlier = earlier or Earlier()
+    read, changed = files_of(history, earlier=earlier)
     place = next((n for n, m in enumerate(history) if m.id == first_kept), len(history))
-    said = _said([m.text for m in history[:place] if isinstance(m, UserMessage)], min(SAID_ALL, room))
+    said = "\n".join(squeezed([*earlier.said, *lines_of(history[:place])], min(SAID_ALL, room)))
     parts = ["The earlier part of this conversation was shortened to save space."]
     if said:
         parts.append("The user said, in order:\n" + said)
@@ -141,43 +146,14 @@ def summary_text(account: str, history: Sequence[Message], first_kept: str, room
     return "\n\n".join(parts)
 
 
-def _said(texts: list[str], most: int) -> str:
-    """A line each, the middle ones left out first: the first hold the goal, the last the latest wish."""
-    lines = [f"- {_clip(' '.join(text.split()), SAID_EACH)}" for text in texts]
-    while len(lines) > 2 and sum(map(len, lines)) > most:
-        del lines[len(lines) // 2]
-    return "\n".join(lines)
-
-
-def _clip(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most // 2] + " [...] " + text[-most // 2 :]
-
-
-def files_of(history: Sequence[Message], most: int = 60) -> tuple[list[str], list[str]]:
+def files_of(
+    history: Sequence[Message], most: int = 60, earlier: Earlier | None = None
+) -> tuple[list[str], list[str]]:
     """Paths that tools read and that they changed, newest last; failed calls do not count."""
-    failed = {m.call_id for m in history if isinstance(m, ToolResult) and m.is_error}
-    read: dict[str, None] = {}
-    changed: dict[str, None] = {}
-    for message in history:
-        if not isinstance(message, AssistantMessage):
-            continue
-        for call in message.calls:
-            path = _path(call.arguments)
-            if path and call.id not in failed:
-                target = changed if call.name in ("edit", "write") else read if call.name == "read" else None
-                if target is not None:
-                    target.pop(path, None)
-                    target[path] = None
+    earlier = earlier or Earlier()
+    read, changed = dict.fromkeys(earlier.read), dict.fromkeys(earlier.changed)
+    touch(history, read, changed)
     return [path for path in read if path not in changed][-most:], list(changed)[-most:]
-
-
-def _path(arguments: str) -> str:
-    try:
-        value: Any = json.loads(arguments)
-    except ValueError:
-        return ""
-    path = value.get("path") or value.get("file_path") if isinstance(value, dict) else ""
-    return path if isinstance(path, str) else ""
 
 
 def transcript_text(messages: Sequence[Message], most: int) -> str:
@@ -185,13 +161,13 @@ def transcript_text(messages: Sequence[Message], most: int) -> str:
     lines: list[str] = []
     for message in messages:
         if isinstance(message, UserMessage):
-            lines.append(f"USER: {_clip(message.text, 4_000)}")
+            lines.append(f"USER: {clip(message.text, 4_000)}")
         elif isinstance(message, AssistantMessage):
-            calls = "".join(f"\n  calls {c.name} {_clip(c.arguments, 600)}" for c in message.calls)
-            lines.append(f"AGENT: {_clip(message.text, 4_000)}{calls}")
+            calls = "".join(f"\n  calls {c.name} {clip(c.arguments, 600)}" for c in message.calls)
+            lines.append(f"AGENT: {clip(message.text, 4_000)}{calls}")
         elif isinstance(message, ToolResult):
-            lines.append(f"RESULT of {message.name}: {_clip(message.text, 2_000)}")
+            lines.append(f"RESULT of {message.name}: {clip(message.text, 2_000)}")
         else:
-            lines.append(f"NOTE: {_clip(message.text, SAID_ALL)}")
+            lines.append(f"NOTE: {clip(message.text, SAID_ALL)}")
     text = "\n".join(lines)
     return text if len(text) <= most else "[...]\n" + text[-most:]

@@ -17,6 +17,7 @@ from wisp.messages.usage import Price, Usage, cost_of
 from wisp.providers.base import ModelRequest, Provider
 from wisp.session.compact import Plan, plan, shortened, summary_text
 from wisp.session.records import CompactionRecord
+from wisp.session.state import State
 from wisp.session.summarize import account_of
 
 RESERVE = 16_384
@@ -37,7 +38,7 @@ class WindowKeeper:
     def __init__(
         self,
         provider: Callable[[], Provider],
-        history: Callable[[], Sequence[Message]],
+        history: Callable[[], State],
         commit: Callable[[CompactionRecord], Awaitable[None]],
     ) -> None:
         self._provider = provider
@@ -90,7 +91,8 @@ class WindowKeeper:
         if found.summarise:
             account = await account_of(found.summarise, request.model, self._provider(), wanted)
             usage = account.usage
-            summary = summary_text(account.text, self._history(), found.kept[0].id, room)
+            whole = self._history()
+            summary = summary_text(account.text, whole.messages, found.kept[0].id, room, whole.earlier)
             if account.failure:
                 yield ErrorReported(
                     f"no summary could be made ({account.failure}); facts are kept", "context"

@@ -29,6 +29,8 @@ class SessionHeader(Body, frozen=True, tag="session", omit_defaults=True):
     cwd: str
     created_by: str = ""
     """Name and version of the program."""
+    forked_from: str = ""
+    """`SESSION@MESSAGE` that this session was taken from; empty for one of its own."""
 
 
 class MessageRecord(Body, frozen=True, tag="message", omit_defaults=True):
@@ -109,6 +111,19 @@ class CompactionRecord(Body, frozen=True, tag="compaction", omit_defaults=True):
     tokens_after: int = 0
 
 
+class TitleRecord(Body, frozen=True, tag="title"):
+    """A person gave the session a name; the last one counts, an empty one takes it back."""
+
+    name: str
+
+
+class LabelRecord(Body, frozen=True, tag="label"):
+    """A person marked a message; an empty label takes the mark away."""
+
+    target: str
+    label: str
+
+
 class UnknownRecord(msgspec.Struct, frozen=True):
     """A record of a type this program does not know; left in the file as it is."""
 
@@ -126,6 +141,8 @@ Known = (
     | FilesMovedRecord
     | LeafRecord
     | CompactionRecord
+    | TitleRecord
+    | LabelRecord
 )
 
 
@@ -142,6 +159,8 @@ KNOWN_TYPES = frozenset(
         FilesMovedRecord,
         LeafRecord,
         CompactionRecord,
+        TitleRecord,
+        LabelRecord,
     )
 )
 

@@ -15,7 +15,7 @@ from wisp.harness.repair import interrupted
 from wisp.messages.content import Text, ToolCall
 from wisp.messages.laws import open_calls
 from wisp.messages.message import AssistantMessage, ToolResult
-from wisp.session.fold import State
+from wisp.session.state import State
 
 NOT_STARTED = "not run: the program ended before this call started."
 

@@ -32,7 +32,7 @@ from wisp.messages.usage import Price, cost_of
 from wisp.providers.base import Provider
 from wisp.session.events import SessionSaved
 from wisp.session.fitting import WindowKeeper
-from wisp.session.fold import Fold, State
+from wisp.session.fold import Fold
 from wisp.session.ports import FileHistory
 from wisp.session.records import (
     VERSION,
@@ -40,14 +40,17 @@ from wisp.session.records import (
     CallIntentRecord,
     CompactionRecord,
     Known,
+    LeafRecord,
     MessageRecord,
     Record,
     RequestIntentRecord,
     RunEndedRecord,
     SessionHeader,
     SnapshotRecord,
+    TitleRecord,
 )
 from wisp.session.recover import Recovery, plan
+from wisp.session.state import State
 from wisp.session.storage import Storage, StorageFailed
 
 _WORTH_A_RECORD = (RepairReported, CacheBroken, ProviderSwitched)
@@ -98,14 +101,19 @@ class CodingSession:
                 f"{storage.where} was written in format {loaded.newest_version}; this program knows "
                 f"{VERSION}. It can be shown, not continued: update wisp."
             )
-        self._fold = Fold(loaded.records)
+        self._fold = Fold(loaded.records, state=loaded.state)
         self.notes = [f"byte {d.offset}: {d.message}" for d in loaded.damage] + self.state.notes
         header = self.state.header
         self.id = header.session_id if header else _name_of(storage.where) or session_id
         self._new = [] if header else [self._record(SessionHeader(self.id, cwd, created_by))]
+        if self.state.shortened is not None:
+            self._new.append(self._record(self.state.shortened))
+            self.notes.append(
+                "the conversation was larger than any request; its older part is kept as a summary"
+            )
         self._recovery = plan(self.state, clock.new_id)
         self.harness: AgentHarness | None = None
-        self.window = WindowKeeper(self._provider, lambda: self.state.messages, self._compacted)
+        self.window = WindowKeeper(self._provider, lambda: self.state, self._compacted)
 
     def _provider(self) -> Provider:
         assert self.harness is not None
@@ -147,7 +155,7 @@ class CodingSession:
                 while self._said:
                     yield self._said.pop(0)
                 if isinstance(event, AgentCompleted):
-                    yield SessionSaved(self.where, len(self.state.messages))
+                    yield SessionSaved(self.where, self.state.count)
                 yield event
 
     async def _note(self, event: Event) -> None:
@@ -237,8 +245,38 @@ class CodingSession:
         self._kept = mark
         await self._commit([self._record(SnapshotRecord(tree, when, turn))], sync=False)
 
+    # -- between runs -------------------------------------------------------------------------------------
+
+    async def go(self, wanted: str, *, summarise: bool = False) -> None:
+        """Have the conversation go on from the message `wanted`; empty takes the last such move back.
+
+        Args:
+            wanted: an id, its beginning, a label, or the number of a message.
+            summarise: have the branch that is left told in short where the conversation goes on.
+
+        Raises:
+            NoSuchEntry: there is no such message, or no move to take back.
+        """
+        from wisp.session.moving import moved
+
+        fold = self._fold if self._fold.whole else self._storage.folded()
+        bodies = await moved(fold, wanted, self.harness if summarise else None, self._clock)
+        self._fold = fold
+        records = [
+            self._record(body, body.message.id if isinstance(body, MessageRecord) else "") for body in bodies
+        ]
+        await self._commit(records, sync=True)
+        self._recovery = plan(self.state, self._clock.new_id)
+        if self.harness is not None:
+            self.harness.restart(self.state.context)
+
+    async def name(self, name: str) -> None:
+        """Give the session a name; an empty one takes it back."""
+        await self._commit([self._record(TitleRecord(" ".join(name.split())[:200]))], sync=True)
+
     def close(self) -> None:
         """Let go of the file and its lock."""
+        self._storage.remember(self.state)
         self._storage.close()
 
     # -- records ------------------------------------------------------------------------------------------
@@ -271,6 +309,7 @@ class CodingSession:
             numbered.append(Record(seq, record.id, leaf, record.at, record.body))
             seq += 1
             leaf = record.id if isinstance(record.body, MessageRecord) else leaf
+            leaf = record.body.target if isinstance(record.body, LeafRecord) else leaf
         if sync and self._storage.where:
             loop = asyncio.get_running_loop()
             await loop.run_in_executor(None, lambda: self._storage.append(numbered, sync=True))

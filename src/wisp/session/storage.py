@@ -7,7 +7,9 @@ from typing import Protocol
 
 import msgspec
 
+from wisp.session.fold import Fold
 from wisp.session.records import Record
+from wisp.session.state import State
 
 
 class Damage(msgspec.Struct, frozen=True):
@@ -26,6 +28,8 @@ class Loaded(msgspec.Struct, frozen=True):
     records: tuple[Record, ...]
     damage: tuple[Damage, ...] = ()
     newest_version: int = 0
+    state: State | None = None
+    """What a large session adds up to; `records` is then empty."""
 
 
 class StorageFailed(Exception):
@@ -41,7 +45,11 @@ class Storage(Protocol):
         ...
 
     def load(self) -> Loaded:
-        """Everything that is there; called once, before any append."""
+        """Everything that is there; called before any append."""
+        ...
+
+    def folded(self) -> Fold:
+        """Everything that is there, added up, with every message in reach."""
         ...
 
     def append(self, records: Sequence[Record], *, sync: bool) -> None:
@@ -50,6 +58,10 @@ class Storage(Protocol):
         Raises:
             StorageFailed: nothing was added.
         """
+        ...
+
+    def remember(self, state: State) -> None:
+        """Take note of what the records add up to, to be quicker the next time; never fails."""
         ...
 
     def close(self) -> None:
@@ -76,6 +88,13 @@ class MemoryStorage:
         """Keep them."""
         del sync
         self.records.extend(records)
+
+    def folded(self) -> Fold:
+        """What it holds, added up."""
+        return Fold(self.records)
+
+    def remember(self, state: State) -> None:
+        """Nothing: the next life begins with nothing."""
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from wisp.session.fold import FileStep, State
+from wisp.session.state import FileStep, State
 
 
 class NothingToDo(Exception):
@@ -23,6 +23,8 @@ class Move(msgspec.Struct, frozen=True):
     """Empty: the folder as it stands; the program ended before it was kept."""
     prompt: str
     """Id of the user message whose run is undone or redone."""
+    follows: str = ""
+    """Id of the message before that; empty when it was the first."""
 
 
 def plan_undo(state: State, *, one_turn: bool = False) -> Move:
@@ -37,7 +39,7 @@ def plan_undo(state: State, *, one_turn: bool = False) -> Move:
     last = done[-1]
     steps = 1 if one_turn else _run_length(done[::-1], last.prompt)
     first = done[-steps]
-    return Move("undo", steps, first.before, last.after, last.prompt)
+    return Move("undo", steps, first.before, last.after, last.prompt, first.follows)
 
 
 def plan_redo(state: State, *, one_turn: bool = False) -> Move:

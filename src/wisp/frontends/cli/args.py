@@ -36,7 +36,8 @@ commands:
   wisp -p "PROMPT"            one run, the answer on standard output, then exit
   wisp chat --plain           a conversation line by line
   wisp demo                   see a bug being found, fixed and tested: no key, no network
-  wisp sessions list|show|scrub  what was said before; scrub takes credentials out
+  wisp sessions list|find|show|tree|fork|clone|rename|label|archive|rm|restore|prune|repair|scrub
+                              what was said before; 'wisp sessions --help' explains each
   wisp undo | wisp redo       put files back to before the last run, or forward again
   wisp models [WORDS]         the models you can use; with words, a search through all that are known
   wisp models --refresh       fetch newer windows and prices from models.dev
@@ -71,6 +72,7 @@ class Invocation(NamedTuple):
     """What follows a command."""
     continue_: bool = False
     resume: str = ""
+    fork: str = ""
     no_session: bool = False
     yes: bool = False
     strict_config: bool = False
@@ -91,9 +93,11 @@ class Invocation(NamedTuple):
     with_key: bool = False
     refresh: bool = False
     source: str = ""
+    given: Mapping[str, Any] = {}
+    """What only the command itself knows the meaning of."""
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see '{self.prog} --help'")
 
@@ -127,8 +131,8 @@ def help_text() -> str:
     return _parser().format_help()
 
 
-def _parser() -> _Parser:
-    parser = _Parser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="wisp",
         usage='wisp [OPTIONS] ["PROMPT"] | wisp -p "PROMPT" [OPTIONS] | wisp COMMAND ...',
         description="A coding agent for the terminal.",
@@ -206,11 +210,11 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         settings["tools"] = [name.strip() for name in found.tools.split(",") if name.strip()]
     if found.no_tools:
         settings["tools"] = []
-    if found.resume == "":
-        raise UsageError("--resume needs the beginning of a session's id; see 'wisp sessions list'")
-    if given["continue"] and found.resume:
-        raise UsageError("--continue and --resume exclude each other")
-    if found.no_session and (given["continue"] or found.resume):
+    if "" in (found.resume, found.fork):
+        raise UsageError("--resume and --fork need the beginning of a session's id; see 'wisp sessions list'")
+    if sum(map(bool, (given["continue"], found.resume, found.fork))) > 1:
+        raise UsageError("--continue, --resume and --fork exclude each other")
+    if found.no_session and (given["continue"] or found.resume or found.fork):
         raise UsageError("--no-session keeps nothing, so there is nothing to continue")
     if found.yes and found.permission_mode not in (None, "auto"):
         raise UsageError(f"--yes means --permission-mode auto; it contradicts {found.permission_mode!r}")
@@ -219,6 +223,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         settings,
         continue_=given["continue"],
         resume=found.resume or "",
+        fork=found.fork or "",
         no_session=found.no_session,
         yes=found.yes,
         strict_config=found.strict_config,
@@ -232,7 +237,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
 
 
 def _chat(argv: list[str]) -> Invocation:
-    parser = _Parser(prog="wisp chat", description="A conversation line by line.", allow_abbrev=False)
+    parser = Parser(prog="wisp chat", description="A conversation line by line.", allow_abbrev=False)
     parser.add_argument("first", nargs="?", metavar="PROMPT", help="a first message")
     parser.add_argument("--plain", action="store_true", help="no screen, only lines (the only form so far)")
     add_to(parser)
@@ -241,7 +246,7 @@ def _chat(argv: list[str]) -> Invocation:
 
 
 def _demo(argv: list[str]) -> Invocation:
-    parser = _Parser(prog="wisp demo", description="Repairs a small project with a scripted model.")
+    parser = Parser(prog="wisp demo", description="Repairs a small project with a scripted model.")
     parser.add_argument("--deny-edits", action="store_true", help="refuse the edit and see what happens")
     return Invocation("demo", deny_edits=parser.parse_args(argv).deny_edits)
 
@@ -251,7 +256,7 @@ _Read = Callable[[list[str]], Invocation]
 
 def _words(command: str, usage: str, description: str, *, most: int, flags: Sequence[str] = ()) -> _Read:
     def parse_words(argv: list[str]) -> Invocation:
-        parser = _Parser(prog=f"wisp {command}", usage=f"wisp {command} {usage}", description=description)
+        parser = Parser(prog=f"wisp {command}", usage=f"wisp {command} {usage}", description=description)
         parser.add_argument("words", nargs="*")
         for flag in flags:
             parser.add_argument(flag, action="store_true")
@@ -274,7 +279,7 @@ def _words(command: str, usage: str, description: str, *, most: int, flags: Sequ
 
 def _undo(command: str, text: str) -> _Read:
     def parse_undo(argv: list[str]) -> Invocation:
-        parser = _Parser(prog=f"wisp {command}", description=text, allow_abbrev=False)
+        parser = Parser(prog=f"wisp {command}", description=text, allow_abbrev=False)
         parser.add_argument("--yes", action="store_true", help="do it without showing it first")
         parser.add_argument("--turn", action="store_true", help="only the last turn instead of the whole run")
         if command == "undo":
@@ -298,7 +303,7 @@ def _undo(command: str, text: str) -> _Read:
 
 
 def _login(argv: list[str]) -> Invocation:
-    parser = _Parser(
+    parser = Parser(
         prog="wisp login",
         usage="wisp login [PROVIDER] [--key] [--device] [--keyring]",
         description="Keeps a provider's key. It is asked for, unseen, or read from standard input; it is "
@@ -321,7 +326,7 @@ def _login(argv: list[str]) -> Invocation:
 
 
 def _models(argv: list[str]) -> Invocation:
-    parser = _Parser(
+    parser = Parser(
         prog="wisp models",
         usage="wisp models [WORDS] [--all] [--json]\n       wisp models --refresh [--from URL]",
         description="The models you can use: configured, offered by a local server that runs, or of a vendor "
@@ -350,19 +355,19 @@ def _models(argv: list[str]) -> Invocation:
     )
 
 
+def _sessions(argv: list[str]) -> Invocation:
+    from wisp.frontends.cli.sessions import parse_sessions
+
+    return parse_sessions(argv)
+
+
 _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
     "demo": _demo,
     "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
     "redo": _undo("redo", "Undo the last undo."),
-    "sessions": _words(
-        "sessions",
-        "list [--json] | show ID | scrub ID [--yes]",
-        "What was said before. Scrub takes known credentials, and what looks like one, out of a session.",
-        most=2,
-        flags=(*_JSON, "--yes"),
-    ),
+    "sessions": _sessions,
     "models": _models,
     "login": _login,
     "logout": _words("logout", "[PROVIDER]", "Forgets what is stored for a provider.", most=1),

@@ -13,7 +13,7 @@ from wisp.frontends.cli.exitcodes import INTERRUPTED, OK, verdict
 from wisp.frontends.cli.print import TextOutput, explain
 from wisp.frontends.cli.terminal import is_terminal, safe
 from wisp.host.client import CommandRefused, HostClient
-from wisp.host.commands import Cancel, Compact, Configure, Prompt
+from wisp.host.commands import Cancel, Compact, Configure, Name, Navigate, Prompt, UndoNavigation
 from wisp.host.events import (
     AgentCompleted,
     MessageDelta,
@@ -23,6 +23,9 @@ from wisp.host.view import View, reduce
 HELP = """\
 /help                 this list
 /compact [WISH]       shorten the conversation before the next message
+/tree [go N [summary] | back]
+                         show the messages with their branches; go on from another one; take that back
+/name NAME            give the conversation a name
 /permissions [MODE]   show or set the permission mode: read-only, plan, ask, auto, full
 /quit                 leave (also Ctrl+D, or Ctrl+C twice)
 Anything else is a message to the model.  Ctrl+C stops the run in progress."""
@@ -110,6 +113,10 @@ class PlainChat:
         elif name == "/compact":
             await self._client.send(Compact(rest.strip()))
             print("the conversation will be shortened before your next message", flush=True)
+        elif name == "/name":
+            await self._client.send(Name(rest.strip()))
+        elif name == "/tree":
+            await self._tree(rest.split())
         elif name == "/permissions":
             if rest.strip():
                 try:
@@ -120,6 +127,23 @@ class PlainChat:
             print(f"permission mode: {self._client.snapshot().permission_mode}", flush=True)
         else:
             print(f"there is no command {safe(name)}; /help lists them", flush=True)
+
+    async def _tree(self, words: list[str]) -> None:
+        from wisp.frontends.cli.sessions import print_tree
+        from wisp.host.store import tree_of
+
+        try:
+            if words[:1] == ["go"] and len(words) >= 2:
+                await self._client.send(Navigate(words[1], summarise="summary" in words[2:]))
+            elif words == ["back"]:
+                await self._client.send(UndoNavigation())
+            path = self._client.snapshot().session_path
+            if path:
+                print_tree(tree_of(path))
+            else:
+                print("this conversation is not kept", flush=True)
+        except CommandRefused as exc:
+            print(safe(str(exc)), flush=True)
 
     async def _watch(self) -> None:
         live = is_terminal(sys.stdout)

@@ -84,6 +84,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("max-time", "limits of the run", "seconds, then exit 124", "SECONDS", read=amount),
     Option("continue", "session", "go on with this folder's newest session", setting=False),
     Option("resume", "session", "go on with a session, by the beginning of its id", "ID", setting=False),
+    Option("fork", "session", "go on from an entry in a new session", "ID[@ENTRY]", setting=False),
     Option("no-session", "session", "keep nothing", setting=False),
     Option("session-dir", "session", "where sessions are kept", "DIR"),
     Option("cwd", "workspace", "the folder to work in", "DIR", setting=False),

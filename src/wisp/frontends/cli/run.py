@@ -82,6 +82,7 @@ def _request(invocation: Invocation, *, interactive: bool) -> OpenRequest:
         cwd=invocation.cwd,
         continue_=invocation.continue_,
         resume=invocation.resume,
+        fork=invocation.fork,
         no_session=invocation.no_session,
         yes=invocation.yes,
         own_process=True,

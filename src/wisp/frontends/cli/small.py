@@ -1,28 +1,21 @@
-"""The small commands around a run: sessions, models, trust, config, doctor.  Each prints and exits."""
+"""The small commands around a run: models, trust, config, doctor.  Each prints and exits."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from wisp.frontends.cli.args import Invocation
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, REFUSED, USAGE
 from wisp.frontends.cli.print import write_json
-from wisp.frontends.cli.terminal import is_terminal, one_line, safe
+from wisp.frontends.cli.terminal import confirmed, safe
 from wisp.host.client import OpenFailed
-from wisp.host.library import SessionContent, SessionInfo
-from wisp.messages.ids import iso
-from wisp.messages.message import AssistantMessage, ToolResult, UserMessage
 
 
 class Library(Protocol):
     """What `host.small.HostLibrary` offers: everything the small commands need to know."""
 
-    def sessions(self) -> list[SessionInfo]: ...
-    def session(self, prefix: str) -> SessionContent: ...
-    def scrub(self, prefix: str, *, do_it: bool) -> ScrubLike: ...
     def models(self, words: str = "", *, all_: bool = False) -> list[dict[str, Any]]: ...
     def catalogue_note(self) -> str: ...
     def refresh_models(self, address: str) -> str: ...
@@ -34,17 +27,6 @@ class Library(Protocol):
     def config(self) -> list[dict[str, Any]]: ...
     def doctor(self) -> list[dict[str, str]]: ...
     def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> UndoLike: ...
-
-
-class ScrubLike(Protocol):
-    """What `host.scrubbing.ScrubReport` tells."""
-
-    @property
-    def found(self) -> dict[str, int]: ...
-    @property
-    def lines(self) -> int: ...
-    @property
-    def first(self) -> int: ...
 
 
 class UndoLike(Protocol):
@@ -86,17 +68,6 @@ def _usage(text: str) -> int:
     return USAGE
 
 
-def _sessions(invocation: Invocation, library: Library) -> int:
-    verb, *rest = invocation.words or ["list"]
-    if verb == "list" and not rest:
-        return _list(library.sessions(), as_json=invocation.json)
-    if verb == "show" and len(rest) == 1:
-        return _show(library.session(rest[0]), as_json=invocation.json)
-    if verb == "scrub" and len(rest) == 1:
-        return _scrub(rest[0], library, yes=invocation.yes)
-    return _usage("use 'wisp sessions list', 'wisp sessions show ID' or 'wisp sessions scrub ID'")
-
-
 def _skills(invocation: Invocation, library: Library) -> int:
     verb, *rest = invocation.words or ["list"]
     if verb == "validate" and rest:
@@ -122,69 +93,6 @@ def _validate(path: str, faults: list[str]) -> int:
     for fault in faults:
         print(f"  - {safe(fault)}", file=sys.stderr)
     return FAILED
-
-
-def _scrub(prefix: str, library: Library, *, yes: bool) -> int:
-    """Say what would be taken out, ask unless told not to, do it."""
-    report = library.scrub(prefix, do_it=False)
-    if not report.found:
-        print("no credentials were found; the session is as it was")
-        return OK
-    for kind, count in report.found.items():
-        print(f"{count:6}  [scrubbed:{safe(kind)}]")
-    print(f"in {report.lines} records, the first is line {report.first}")
-    if not yes and not _confirmed():
-        return FAILED
-    library.scrub(prefix, do_it=True)
-    print(
-        f"done; from line {report.first} on the session is no longer what was sent, so that recorded "
-        "responses (--replay) do not fit it. Copies elsewhere were not touched: kept command output, "
-        "snapshots for undo, backups, the provider's own logs. A key that was seen is best replaced."
-    )
-    return OK
-
-
-def _list(infos: list[SessionInfo], *, as_json: bool) -> int:
-    for info in infos:
-        if as_json:
-            row = {"id": info.id, "cwd": info.cwd, "title": info.title, "path": info.path}
-            write_json({**row, "modified": iso(info.modified), "bytes": info.size})
-        else:
-            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(info.modified))
-            print(f"{info.id}  {when}  {one_line(info.title, 60) or '(empty)'}  {safe(info.cwd)}")
-    if not infos and not as_json:
-        print("no sessions yet")
-    return OK
-
-
-def _show(content: SessionContent, *, as_json: bool) -> int:
-    if as_json:
-        messages = [_as_json(message) for message in content.messages]
-        write_json(
-            {"id": content.session_id, "cwd": content.cwd, "notes": content.notes, "messages": messages}
-        )
-        return OK
-    for note in content.notes:
-        print(safe(f"[{note}]"))
-    for message in content.messages:
-        if isinstance(message, UserMessage):
-            print(safe(f"user: {message.text}"))
-        elif isinstance(message, AssistantMessage):
-            print(safe(f"wisp: {message.text}"))
-            for call in message.calls:
-                print(f"  call {safe(call.id)}: {safe(call.name)} {one_line(call.arguments)}")
-        elif isinstance(message, ToolResult):
-            mark = "failed" if message.is_error else "ok"
-            print(f"  result {safe(message.call_id)} ({mark}): {one_line(message.text)}")
-        else:
-            print(safe(f"note: {message.text}"))
-    return OK
-
-
-def _as_json(message: Any) -> Any:
-    import msgspec
-
-    return msgspec.to_builtins(message)
 
 
 def _models(invocation: Invocation, library: Library) -> int:
@@ -302,7 +210,7 @@ def _undo(invocation: Invocation, library: Library) -> int:
             print("nothing differs; the files are as they were")
         for change in changes:
             print(f"{_VERBS[change.what]:10} {safe(change.path)}")
-        if changes and not invocation.yes and not _confirmed():
+        if changes and not invocation.yes and not confirmed():
             return FAILED
         move.apply(chat=invocation.chat)
         if changes:
@@ -313,16 +221,7 @@ def _undo(invocation: Invocation, library: Library) -> int:
         move.close()
 
 
-def _confirmed() -> bool:
-    if not is_terminal(sys.stdin):
-        print("nothing was changed; add --yes to do it", file=sys.stderr)
-        return False
-    print("Do it? [y/N] ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
 _COMMANDS = {
-    "sessions": _sessions,
     "models": _models,
     "trust": _trust,
     "permissions": _permissions,

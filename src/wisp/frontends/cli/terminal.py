@@ -7,6 +7,7 @@ titles, write the clipboard, hide what follows.  Everything shown passes through
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from typing import TextIO
 
@@ -62,3 +63,12 @@ def is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:
         return False
+
+
+def confirmed() -> bool:
+    """Whether the person at the terminal agrees; without one, nobody does."""
+    if not is_terminal(sys.stdin):
+        print("nothing was changed; add --yes to do it", file=sys.stderr)
+        return False
+    print("Do it? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

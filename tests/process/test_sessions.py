@@ -1,0 +1,69 @@
+"""`wisp sessions ...` as a person types it: list, tree, fork, name, put away, bring back, mend."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from process.program import Program
+from process.server import ServerThread
+
+pytestmark = pytest.mark.process
+
+
+def test_the_life_of_a_session_on_the_command_line(tmp_path: Path) -> None:
+    """Every command of the group, on one session of two prompts."""
+    answers = [{"text": "one"}, {"text": "two"}, {"text": "three"}, {"text": "four"}]
+    with ServerThread(answers) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        program.run("-p", "first question")
+        program.run("-p", "second question", "--continue")
+        [path] = program.sessions()
+        name = path.stem
+
+        def do(*words: str, code: int = 0) -> str:
+            done = program.run("sessions", *words)
+            assert done.returncode == code, (words, done.stdout, done.stderr)
+            return done.stdout + done.stderr
+
+        tree = do("tree", name)
+        assert [line.split(": ")[-1] for line in tree.splitlines()] == [
+            "first question",
+            "one",
+            "second question",
+            "two",
+        ]
+        do("rename", name, "my session")
+        do("label", name, "2", "good")
+        assert "my session" in do("list", "--here")
+        assert json.loads(do("list", "--json"))["name"] == "my session"
+        assert name in do("find", "SECOND quest")
+        do("find", "never said", code=1)
+        forked = do("fork", f"{name}@good").split()[0]
+        program.run("-p", "third question", "--resume", forked)
+        said = json.dumps(server.requests[-1].json["messages"])
+        assert "first question" in said
+        assert "second question" not in said
+        program.run("-p", "fourth question", "--fork", f"{name}@2")
+        assert "second question" not in json.dumps(server.requests[-1].json["messages"])
+        assert len(program.sessions()) == 3
+        assert "goes on from 2 " in do("tree", name, "--go", "good")
+        assert "goes on from 4 " in do("tree", name, "--back")
+        assert len(do("clone", name).split()[0]) == 26
+        assert len(do("show", name, "--last", "1").splitlines()) == 1
+        do("rm", forked, code=1)
+        do("rm", forked, "--yes")
+        do("show", forked, code=1)
+        do("restore", forked)
+        do("archive", forked)
+        assert forked in do("list", "--archive")
+        path.write_bytes(path.read_bytes() + b'{"torn')
+        assert "6 bytes at the end" in do("repair", name, code=1)
+        do("repair", name, "--yes")
+        assert "nothing is damaged" in do("repair", name)
+        assert "nothing to throw away" in do("prune", "--older-than", "1")
+        do("dance", code=2)
+        do("label", name, code=2)
+        assert program.run("-p", "x", "--fork", "nothing").returncode == 2
+    assert server.problems == []
