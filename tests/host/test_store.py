@@ -209,7 +209,7 @@ def test_pruning_takes_what_is_old_and_unnamed_and_empties_the_trash_later(base:
     assert [i.id for i in later.prune(None, do_it=True)] == ["01aa"]
     assert store.listed(shelf="trash") == []
     trash = Path(base) / ".trash"
-    assert [p for p in trash.rglob("*.jsonl*")] == []
+    assert list(trash.rglob("*.jsonl*")) == []
 
 
 @pytest.mark.parametrize("text", ["PROMPT 2", "f3.py", "Grüße", "GRÜSSE", "the name", "good place"])

@@ -131,6 +131,11 @@ class AgentHarness:
         self.queues.follow_up(self.toolbox.masker.mask_plain(text))
         return self.queues.state()
 
+    @property
+    def system(self) -> tuple[str, ...]:
+        """The instruction blocks of its requests."""
+        return self._instructions.blocks()
+
     def news(self) -> list[QueueMessageInjected]:
         """What the host has to tell now, as notices."""
         masker = self.toolbox.masker

@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,7 +26,6 @@ from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.events import ProcessEnded
-from wisp.host.expanding import expand
 from wisp.host.instructions import instruction_stack
 from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
@@ -59,6 +59,9 @@ from wisp.workspace.background import Background, Backgrounds
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 
+if TYPE_CHECKING:
+    from wisp.host.conversation import Conversation
+
 
 class Overrides(msgspec.Struct, frozen=True):
     """Objects that a program brings along instead of having them built."""
@@ -73,6 +76,17 @@ class Overrides(msgspec.Struct, frozen=True):
     """Blocks after all others."""
     storage: Storage | None = None
     """Where the conversation is kept, instead of a session file."""
+
+
+async def open_conversation(request: OpenRequest) -> Conversation:
+    """A host, and around it what a person can change while it is open.
+
+    Raises:
+        OpenFailed: see `open_host`.
+    """
+    from wisp.host.conversation import Conversation
+
+    return Conversation(request, await open_host(request), open_host)
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -270,7 +284,8 @@ def assemble_host(
         limits=run_limits(settings),
         max_time=settings.max_time,
         save_plan=around.save_plan,
-        expand=lambda text: expand(text, around.skills, around.values),
+        skills=around.skills,
+        values=around.values,
         on_close=on_close,
     )
 

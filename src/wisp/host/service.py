@@ -7,14 +7,14 @@ that wait for a person.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 
 import msgspec
 
 from wisp.context.templates import Shell
 from wisp.harness.channel import Channel
-from wisp.harness.events import QueuedMessage, ToolApprovalRequested
+from wisp.harness.events import QueuedMessage, QueueUpdated, ToolApprovalRequested
 from wisp.harness.mailbox import QueueChanged, QueueFull
 from wisp.harness.ports import ApprovalAnswer
 from wisp.harness.runner import AgentHarness
@@ -39,8 +39,9 @@ from wisp.host.commands import (
     UndoNavigation,
 )
 from wisp.host.events import Envelope, PlanSaved, SessionOpened
-from wisp.host.expanding import Expansion
+from wisp.host.expanding import Expansion, expand
 from wisp.host.questions import PendingQuestions
+from wisp.host.skills import Skills
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
@@ -97,7 +98,8 @@ class SessionHost:
         limits: Limits,
         max_time: float | None = None,
         save_plan: Callable[[str], str] | None = None,
-        expand: Callable[[str], Expansion | None] = lambda text: None,
+        skills: Skills | None = None,
+        values: Mapping[str, str] | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._session = session
@@ -108,7 +110,8 @@ class SessionHost:
         self._limits = limits
         self._max_time = max_time
         self._save_plan = save_plan
-        self._expand = expand
+        self.skills = skills or Skills(())
+        self._values = values or {}
         self._preparing: asyncio.Future[str] | None = None
         self._on_close = on_close
         self._subscribers: list[Channel[Envelope]] = []
@@ -123,7 +126,7 @@ class SessionHost:
     def snapshot(self) -> Snapshot:
         """The state at this moment."""
         messages = self._session.state.count
-        gate = self._harness.toolbox.gate
+        gate = self.harness.toolbox.gate
         return msgspec.structs.replace(
             self._snapshot,
             messages=messages,
@@ -144,6 +147,26 @@ class SessionHost:
                 yield envelope
         finally:
             self._subscribers.remove(channel)
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is in progress."""
+        return self._run is not None
+
+    @property
+    def session(self) -> CodingSession:
+        """The conversation behind it."""
+        return self._session
+
+    @property
+    def queue(self) -> QueueUpdated:
+        """What waits to be said."""
+        return self.harness.queues.state()
+
+    @property
+    def granted(self) -> tuple[str, ...]:
+        """Rules that a person added during this session."""
+        return tuple(rule.text for rule in self.harness.toolbox.gate.policy.granted)
 
     async def send(self, command: AnyCommand) -> None:
         """Have `command` done; see `HostClient.send`."""
@@ -184,9 +207,9 @@ class SessionHost:
         self._publish(SessionSaved(self._session.where, self._session.state.count))
 
     def _queue(self, command: Steer | FollowUp) -> None:
-        put = self._harness.steer if isinstance(command, Steer) else self._harness.follow_up
+        put = self.harness.steer if isinstance(command, Steer) else self.harness.follow_up
         text = command.text
-        if (meant := self._expand(text)) is not None:
+        if (meant := expand(text, self.skills, self._values)) is not None:
             if meant.shell:
                 raise CommandRefused(
                     f"/{meant.skill.name} runs commands of its own and cannot be used during a run"
@@ -198,12 +221,12 @@ class SessionHost:
             raise CommandRefused(str(exc)) from None
 
     def _change_queue(self, command: QueueCommand) -> None:
-        queues = self._harness.queues
+        queues = self.harness.queues
         removed: tuple[QueuedMessage, ...] = ()
         try:
             queues.expect(command.revision)
             if isinstance(command, QueueEdit):
-                queues.edit(command.id, self._harness.toolbox.masker.mask_plain(command.text))
+                queues.edit(command.id, self.harness.toolbox.masker.mask_plain(command.text))
             elif isinstance(command, QueuePop):
                 taken = queues.take_back(command.id)
                 if taken is None:
@@ -229,7 +252,7 @@ class SessionHost:
             await self.settled()
         for channel in self._subscribers:
             channel.close()
-        self._harness.toolbox.close()
+        self.harness.toolbox.close()
         self._session.close()
         if self._on_close is not None:
             await self._on_close()
@@ -237,7 +260,7 @@ class SessionHost:
     # -- one run ------------------------------------------------------------------------------------------
 
     @property
-    def _harness(self) -> AgentHarness:
+    def harness(self) -> AgentHarness:
         harness = self._session.harness
         assert harness is not None
         return harness
@@ -245,11 +268,13 @@ class SessionHost:
     def _start(self, command: Prompt) -> None:
         if self._run is not None:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
-        self._run = asyncio.ensure_future(self._serve(command.text, self._expand(command.text)))
+        self._run = asyncio.ensure_future(
+            self._serve(command.text, expand(command.text, self.skills, self._values))
+        )
 
     def _cancel(self, reason: str) -> None:
         """Stop the run; one that is still being prepared stops with its first event."""
-        if self._run is not None and not self._harness.abort(reason):
+        if self._run is not None and not self.harness.abort(reason):
             self._cancelled_early = self._cancelled_early or reason
             if self._preparing is not None:
                 self._preparing.cancel()
@@ -288,14 +313,14 @@ class SessionHost:
             if isinstance(part, Shell):
                 call = ToolCall(self._clock.new_id(), "bash", ascii_json({"command": part.command}).decode())
                 await self._session.audit("command_shell", {"command": part.command, "of": meant.skill.name})
-                ready = await self._harness.toolbox.prepare(call, self._publish)
+                ready = await self.harness.toolbox.prepare(call, self._publish)
                 outcome = ready.failure or await ready.run(self._publish)
                 outputs[place] = outcome.text
         return meant.text(outputs)
 
     def _keep_plan(self, last: AgentCompleted) -> None:
         """In plan mode: what the model ended with is the plan."""
-        planning = self._save_plan is not None and self._harness.toolbox.gate.policy.mode == "plan"
+        planning = self._save_plan is not None and self.harness.toolbox.gate.policy.mode == "plan"
         if not planning or last.stop_reason != "model_finished" or not (self.view.run.answer or "").strip():
             return
         assert self._save_plan is not None
@@ -311,7 +336,7 @@ class SessionHost:
         async with aclosing(self._session.prompt(message, limits=self._limits)) as events:
             async for event in events:
                 if self._cancelled_early:
-                    self._harness.abort(self._cancelled_early)
+                    self.harness.abort(self._cancelled_early)
                 if isinstance(event, AgentCompleted):
                     last = event
                 else:
@@ -323,7 +348,7 @@ class SessionHost:
             if command.permission_mode not in MODES:
                 known = ", ".join(MODES)
                 raise CommandRefused(f"{command.permission_mode!r} is no mode; the modes are: {known}")
-            gate = self._harness.toolbox.gate
+            gate = self.harness.toolbox.gate
             gate.policy = msgspec.structs.replace(gate.policy, mode=command.permission_mode)
 
     def tell(self, event: Event) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from wisp.frontends.cli.args import Invocation
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, REFUSED, USAGE
 from wisp.frontends.cli.print import write_json
-from wisp.frontends.cli.terminal import confirmed, safe
+from wisp.frontends.cli.terminal import confirmed, one_line, safe
 from wisp.host.client import OpenFailed
 
 
