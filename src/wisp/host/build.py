@@ -222,8 +222,8 @@ def assemble_host(
         OpenFailed: the stored session cannot be continued.
     """
     around = around or Around()
-    news, questioner = around.news, around.questioner
-    toolbox = Toolbox(tools, gate, news.touched if news is not None else None, questioner)
+    observe = around.news.touched if around.news is not None else None
+    toolbox = Toolbox(tools, gate, observe, around.questioner)
     try:
         session = CodingSession(
             storage,
@@ -237,7 +237,6 @@ def assemble_host(
         )
     except StorageFailed as exc:
         raise OpenFailed(str(exc), 1) from None
-
     ledger = ledger_of(settings, session.state, around.day_file, clock)
 
     def make(history: Sequence[Message]) -> AgentHarness:
@@ -252,9 +251,9 @@ def assemble_host(
             effort=settings.effort,
             session_id=session.id,
             fitter=session.window,
-            news=news,
+            news=around.news,
             ledger=ledger,
-            questioner=questioner,
+            questioner=around.questioner,
             boundary=around.boundary,
         )
 

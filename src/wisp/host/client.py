@@ -9,6 +9,7 @@ import msgspec
 
 from wisp.host.commands import AnyCommand
 from wisp.host.events import Envelope
+from wisp.host.slash import Reply, SlashCommand
 from wisp.host.snapshot import Snapshot
 
 
@@ -76,4 +77,20 @@ class HostClient(Protocol):
 
     async def close(self) -> None:
         """Stop what runs, settle it, and let everything go."""
+        ...
+
+
+class ConversationClient(HostClient, Protocol):
+    """A connection through which a person can also exchange what is behind it."""
+
+    def commands(self) -> list[SlashCommand]:
+        """Everything that a line beginning with `/` can start."""
+        ...
+
+    async def slash(self, line: str) -> Reply:
+        """Do what such a line says.
+
+        Raises:
+            CommandRefused: there is no such command, or it cannot be done now.
+        """
         ...

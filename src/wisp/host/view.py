@@ -10,7 +10,13 @@ from typing import Literal
 
 import msgspec
 
-from wisp.harness.events import QuestionAnswered, QuestionAsked, ToolApprovalRequested, ToolApprovalResolved
+from wisp.harness.events import (
+    QuestionAnswered,
+    QuestionAsked,
+    QueueUpdated,
+    ToolApprovalRequested,
+    ToolApprovalResolved,
+)
 from wisp.host.events import Envelope, PlanSaved, SessionOpened
 from wisp.loop.events import (
     AgentCompleted,
@@ -75,6 +81,8 @@ class View(msgspec.Struct):
     question: QuestionAsked | None = None
     waiting: str = ""
     """What is being waited for, in words; empty while nothing is."""
+    waiting_messages: int = 0
+    """Queued messages that were not said yet."""
     _asked_at: float = 0.0
     _answering: bool = False
     """A request is out whose answer is not whole yet."""
@@ -123,6 +131,8 @@ def reduce(view: View, envelope: Envelope) -> None:
         view.waiting = "the conversation to be shortened"
     elif isinstance(event, CompactionCompleted):
         view.waiting = "the model"
+    elif isinstance(event, QueueUpdated):
+        view.waiting_messages = len(event.steering) + len(event.follow_up)
     elif isinstance(event, PlanSaved):
         run.plan_file = event.path
     elif isinstance(event, AgentCompleted):
