@@ -21,7 +21,7 @@ from pathlib import Path
 from string import Template
 
 from changes import changes_before
-from diagrams import draw
+from diagrams import alternative, draw
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pygments import highlight
@@ -85,24 +85,34 @@ class Site:
         self.by_source = {page.source: page for page in pages}
         self.sources: set[Path] = set()
         self._diagrams = 0
-        self._markdown = MarkdownIt("commonmark", {"html": True, "highlight": None}).enable(["table", "strikethrough"])
-        
+        self._markdown = MarkdownIt("commonmark", {"html": True, "highlight": None}).enable(
+            ["table", "strikethrough"]
+        )
+
         def fence(renderer: object, tokens: list[Token], index: int, options: object, env: object) -> str:
             return self._fence(tokens, index)
 
         self._markdown.add_render_rule("fence", fence)
         self._page = pages[0]
 
-    def render(self, page: Page) -> None:
-        """Turn a page's Markdown into HTML."""
+    def parse(self, page: Page) -> list[Token]:
+        """Read a page's Markdown, name its headings and follow its links.
+
+        Raises:
+            BrokenLink: One of them leads nowhere.
+        """
         self._page = page
-        text = page.source.read_text(encoding="utf-8")
-        tokens = self._markdown.parse(text)
+        tokens = self._markdown.parse(page.source.read_text(encoding="utf-8"))
         self._number_headings(page, tokens)
         for token in tokens:
             for child in token.children or []:
                 if child.type == "link_open":
                     child.attrSet("href", self._link(page, str(child.attrGet("href"))))
+        return tokens
+
+    def render(self, page: Page, tokens: list[Token]) -> None:
+        """Turn a page into HTML."""
+        self._page = page
         page.html = self._markdown.renderer.render(tokens, self._markdown.options, {})
         page.html = re.sub(r"<table>(?!<caption)", '<div class="scroll" tabindex="0"><table>', page.html)
         page.html = re.sub(r"(<div class=\"scroll\".*?</table>)", r"\1</div>", page.html, flags=re.DOTALL)
@@ -167,11 +177,7 @@ class Site:
         language = words[0] if words else "text"
         extra = dict(word.partition("=")[::2] for word in words[1:])
         if "diagram" in extra:
-            self._diagrams += 1
-            return (
-                f"<figure>{draw(token.content, str(self._diagrams))}<details><summary>As text</summary>"
-                f"<pre>{escape(token.content)}</pre></details></figure>\n"
-            )
+            return self._figure(token.content)
         body = highlighted(token.content, language)
         caption = ""
         if "listing" in extra:
@@ -184,6 +190,21 @@ class Site:
         elif "exercise" in extra:
             caption = f"<figcaption>exercises/{escape(extra['exercise'])}</figcaption>"
         return f'<figure class="code">{caption}{body}</figure>\n'
+
+    def _figure(self, text: str) -> str:
+        """A diagram as two images, of which the style sheet shows the one that fits the theme."""
+        self._diagrams += 1
+        images = []
+        for theme in ("light", "dark"):
+            url = f"diagrams/{self._diagrams}-{theme}.svg"
+            put(self.out / url, draw(text, theme))
+            images.append(
+                f'<img class="{theme}" src="{self._relative(url)}" alt="{escape(alternative(text))}">'
+            )
+        return (
+            f"<figure>{''.join(images)}<details><summary>As text</summary>"
+            f'<pre tabindex="0">{escape(text)}</pre></details></figure>\n'
+        )
 
     def _directive(self, found: re.Match[str]) -> str:
         kind, value = found[1], unescape(found[2])
@@ -263,8 +284,12 @@ def write_sources(site: Site) -> None:
     for path in sorted(site.sources):
         url = site.source_url(path)
         code = path.read_text(encoding="utf-8")
-        inner = highlight(code, get_lexer_by_name("python"), HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
-        lines = "\n".join(f'<span class="line" id="L{number}">{line}</span>' for number, line in enumerate(inner, 1))
+        inner = (
+            highlight(code, get_lexer_by_name("python"), HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
+        )
+        lines = "\n".join(
+            f'<span class="line" id="L{number}">{line}</span>' for number, line in enumerate(inner, 1)
+        )
         name = path.relative_to(CHECKOUT).as_posix()
         body = f'<h1>{name}</h1><pre class="source" tabindex="0"><code>{lines}</code></pre>'
         put(site.out / url, fill(site, url, name, body))
@@ -276,6 +301,11 @@ def put(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+def moved(page: Page, found: re.Match[str]) -> str:
+    """A link of a page, as it has to be written at the top of the site."""
+    return f'{found[1]}="{posixpath.normpath(posixpath.join(posixpath.dirname(page.url), found[2]))}"'
+
+
 def write_print_page(site: Site) -> None:
     """The whole book on one page, for paper."""
     chapters = [page for page in site.pages if page.section in ("Book", "Case studies")]
@@ -284,10 +314,9 @@ def write_print_page(site: Site) -> None:
         slug = re.sub(r"\W+", "-", page.url.removesuffix(".html"))
         html = re.sub(r'\bid="([^"]+)"', rf'id="{slug}-\1"', page.html)
         html = re.sub(r'href="#([^"]+)"', rf'href="#{slug}-\1"', html)
-        html = re.sub(r'aria-labelledby="([^"]+)"', rf'aria-labelledby="{slug}-\1"', html)
-        html = re.sub(r"url\(#([^)]+)\)", rf"url(#{slug}-\1)", html)
-        html = re.sub(r'href="(?:\.\./)*((?:source|files|guide|reference|chapters|case_studies)/[^"]*)"', r'href="\1"', html)
-        html = re.sub(r'href="(\d\d_[^"]*)"', r'href="chapters/\1"', html)
+        html = re.sub(
+            r'\b(href|src)="(?![a-z]+:|#)([^"]+)"', lambda found, page=page: moved(page, found), html
+        )
         body.append(f'<article class="chapter">{html}</article>')
     put(site.out / "print.html", fill(site, "print.html", "Crafting Coding Agents", "".join(body)))
 
@@ -297,15 +326,22 @@ def build(out: Path) -> list[Page]:
 
     Raises:
         BrokenLink: A link or a symbol that a page refers to does not exist.
+        StalePages: A page does not show what the code is or does.
     """
     shutil.rmtree(out, ignore_errors=True)
+    refuse(check(running=False))
     site = Site(collect(), out)
-    for page in site.pages:
-        site.render(page)
+    tokens = [site.parse(page) for page in site.pages]
+    refuse(check())
+    for page, parsed in zip(site.pages, tokens, strict=True):
+        site.render(page, parsed)
     entries = []
     for page in site.pages:
         note = f'<p class="note">About {page.minutes} minutes.</p>' if page.section == "Book" else ""
-        put(out / page.url, fill(site, page.url, page.title, page.html, footer=neighbours(site, page), note=note))
+        put(
+            out / page.url,
+            fill(site, page.url, page.title, page.html, footer=neighbours(site, page), note=note),
+        )
         entries += search_entries(page)
     write_sources(site)
     write_print_page(site)
@@ -315,18 +351,24 @@ def build(out: Path) -> list[Page]:
     return site.pages
 
 
+class StalePages(Exception):
+    """Pages and code disagree."""
+
+
+def refuse(problems: list[str]) -> None:
+    """Raise StalePages if there are any."""
+    if problems:
+        raise StalePages("\n".join(problems))
+
+
 def main(argv: list[str]) -> int:
     """Refuse stale pages, then build."""
     parser = argparse.ArgumentParser(description="Build the site.")
     parser.add_argument("--out", type=Path, default=CHECKOUT / "build" / "site")
     options = parser.parse_args(argv)
-    problems = check()
-    if problems:
-        print("\n".join(problems), file=sys.stderr)
-        return 1
     try:
         pages = build(options.out)
-    except BrokenLink as error:
+    except (BrokenLink, StalePages) as error:
         print(error, file=sys.stderr)
         return 1
     print(f"{len(pages)} pages in {options.out}")

@@ -1,4 +1,4 @@
-"""Draws a diagram from the lines of text that stand in the page, as SVG that follows the page's colours.
+"""Draws a diagram from the lines of text that stand in the page, as SVG for light pages and dark ones.
 
 Each line is `A -> B` or `A -> B: label`.  The text is the diagram's alternative as well, so there is no second
 description that could become wrong.  Layers are longest paths from the top; an arrow that leads back up runs
@@ -99,7 +99,9 @@ def place(layer: dict[str, int], margin: float) -> dict[str, Box]:
         lines = wrap(name)
         width = max(len(line) for line in lines) * CHARACTER + 2 * PAD
         boxes[name] = Box(name, lines, width, len(lines) * LINE + PAD)
-    rows = [[boxes[name] for name in layer if layer[name] == number] for number in range(max(layer.values()) + 1)]
+    rows = [
+        [boxes[name] for name in layer if layer[name] == number] for number in range(max(layer.values()) + 1)
+    ]
     widest = max(sum(box.width for box in row) + GAP_X * (len(row) - 1) for row in rows)
     y = 8.0
     for row in rows:
@@ -112,8 +114,24 @@ def place(layer: dict[str, int], margin: float) -> dict[str, Box]:
     return boxes
 
 
-def draw(text: str, number: str) -> str:
-    """The SVG of a diagram; `number` keeps its ids apart from those of other diagrams on the page."""
+COLOURS = {
+    "light": {"ink": "#1c2430", "soft": "#f1f0ea", "edge": "#8d8a7c", "quiet": "#555e6b"},
+    "dark": {"ink": "#e6e7ea", "soft": "#1f242c", "edge": "#6b7787", "quiet": "#a9b2bf"},
+}
+STYLE = (
+    'text{{font:14px ui-monospace,"DejaVu Sans Mono",monospace;fill:{ink}}}.label{{font-size:13px;fill:{quiet}}}'
+    "rect{{fill:{soft};stroke:{edge};stroke-width:1.5}}path{{fill:none;stroke:{quiet};stroke-width:1.5}}"
+    "marker path{{fill:{quiet};stroke:none}}"
+)
+
+
+def alternative(text: str) -> str:
+    """The diagram in one sentence, for those who do not see it."""
+    return "; ".join(text.strip().splitlines())
+
+
+def draw(text: str, theme: str) -> str:
+    """The SVG of a diagram in the colours of a theme, light or dark."""
     arrows = parse(text)
     layer, back = layers_of(arrows)
     margin = 12.0 + 30 * len(back) + (60 if any(arrow.label for arrow in back) else 0)
@@ -121,17 +139,17 @@ def draw(text: str, number: str) -> str:
     width = max(box.x + box.width for box in boxes.values()) + 12
     height = max(box.y + box.height for box in boxes.values()) + 8
     parts = [
-        f'<svg class="diagram" viewBox="0 0 {width:.0f} {height:.0f}" style="max-width: {width:.0f}px" role="img" '
-        f'aria-labelledby="d{number}"><title id="d{number}">{escape("; ".join(text.strip().splitlines()))}</title>'
-        f'<defs><marker id="a{number}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
+        f'height="{height:.0f}"><style>{STYLE.format(**COLOURS[theme])}</style>'
+        f'<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
         f'orient="auto-start-reverse"><path d="M0 0 8 4 0 8z"/></marker></defs>'
     ]
     for arrow in arrows:
         if arrow in back:
             lane = margin - 14 - 26 * back.index(arrow)
-            parts.append(_around(boxes[arrow.tail], boxes[arrow.head], lane, arrow.label, number))
+            parts.append(_around(boxes[arrow.tail], boxes[arrow.head], lane, arrow.label))
         else:
-            parts.append(_down(boxes[arrow.tail], boxes[arrow.head], arrow.label, number))
+            parts.append(_down(boxes[arrow.tail], boxes[arrow.head], arrow.label))
     parts += [_box(box) for box in boxes.values()]
     return "".join(parts) + "</svg>"
 
@@ -149,17 +167,17 @@ def _box(box: Box) -> str:
     )
 
 
-def _down(tail: Box, head: Box, label: str, number: str) -> str:
+def _down(tail: Box, head: Box, label: str) -> str:
     x1, y1 = tail.x + tail.width / 2, tail.y + tail.height
     x2, y2 = head.x + head.width / 2, head.y
-    line = f'<path d="M{x1:.1f} {y1:.1f} L{x2:.1f} {y2 - 1:.1f}" marker-end="url(#a{number})"/>'
+    line = f'<path d="M{x1:.1f} {y1:.1f} L{x2:.1f} {y2 - 1:.1f}" marker-end="url(#arrow)"/>'
     return line + _label((x1 + x2) / 2 + 8, (y1 + y2) / 2 + 4, label, "start")
 
 
-def _around(tail: Box, head: Box, lane: float, label: str, number: str) -> str:
+def _around(tail: Box, head: Box, lane: float, label: str) -> str:
     y1, y2 = tail.y + tail.height / 2, head.y + head.height / 2
     line = (
-        f'<path d="M{tail.x:.1f} {y1:.1f} H{lane:.1f} V{y2:.1f} H{head.x - 1:.1f}" marker-end="url(#a{number})"/>'
+        f'<path d="M{tail.x:.1f} {y1:.1f} H{lane:.1f} V{y2:.1f} H{head.x - 1:.1f}" marker-end="url(#arrow)"/>'
     )
     return line + _label(lane - 6, (y1 + y2) / 2, label, "end")
 

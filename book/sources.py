@@ -2,8 +2,9 @@
 
 A selector is `file.py#region` for a region between `# region: name` and `# endregion: name`, or `file.py:name`
 for what a name stands for: a top-level function, class or assignment, `Class.method`, `imports` (everything
-down to the last import), `head` (everything above the first definition), or `A..B` (from A to the end of B).  A trailing `.head` means a class down to its first
-method or a function down to the end of its docstring, and `.body` the rest.
+down to the last import), `head` (everything above the first definition), `guard` (what runs when the file is a
+program), or `A..B` (from A to the end of B).  A trailing `.head` means a class down to its first method or a
+function down to the end of its docstring, and `.body` the rest.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def table(output: str, caption: str) -> str:
         )
     return (
         f'<div class="trace" data-trace tabindex="0" role="group" aria-label="{escape(caption)}">'
-        f"<table><caption>{escape(caption)}</caption><thead><tr><th scope=\"col\">Step</th>"
+        f'<table><caption>{escape(caption)}</caption><thead><tr><th scope="col">Step</th>'
         f'<th scope="col">What happens</th><th scope="col">Which</th><th scope="col">Rows added</th>'
         f'<th scope="col">Content</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     )

@@ -1,8 +1,8 @@
 """Keeps listings and transcripts in the chapters equal to the sources and to what the commands print.
 
-    python book/weave.py check      fails, with the place, when anything in a page is stale
-    python book/weave.py write      brings the pages up to date
-    python book/weave.py coverage   which executable lines of the teaching agent no page shows
+    python book/weave.py check [PAGE...]    fails, with the place, when anything in a page is stale
+    python book/weave.py write              brings the pages up to date
+    python book/weave.py coverage           which executable lines of the teaching agent no page shows
 
 A page names what it shows in the first line of a fence: `python listing=core.py#loop` for a piece of the
 teaching agent, `python exercise=1.1/starter.py` for a file of an exercise, `console run="checkpoint_01"` for
@@ -18,6 +18,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,7 +101,7 @@ def printed(command: str) -> tuple[str, int]:
             sys.executable,
             "-S",
             "-m",
-            f"examples.crafting_agents.{command.split()[0]}",
+            f"examples.crafting_agents.{command.split(maxsplit=1)[0]}",
             *shlex.split(command)[1:],
         ],
         cwd=CHECKOUT,
@@ -141,20 +142,32 @@ def position(lines: list[str], beginning: str, start: int, command: str) -> int:
     raise Stale(f"{command} prints no line that begins with {beginning!r}")
 
 
-def check() -> list[str]:
-    """Every stale place of every page, as `page:line: what`."""
-    problems = []
-    for page in pages():
-        for fence in fences(page):
-            place = f"{page.relative_to(CHECKOUT)}:{fence.line}"
-            try:
-                wanted = expected(fence)
-            except (UnknownPiece, Stale) as problem:
-                problems.append(f"{place}: {problem}")
-                continue
-            if wanted is not None and wanted != fence.content:
-                problems.append(f"{place}: stale; run `python book/weave.py write` and read what changed")
-    return problems
+def check(chosen: list[Path] | None = None, *, running: bool = True) -> list[str]:
+    """Every stale place of the pages, as `page:line: what`.
+
+    What can be seen without running anything is looked at first; if that is stale, nothing is run.
+    """
+    every = [fence for page in chosen or pages() for fence in fences(page)]
+    still = [fence for fence in every if "run" not in fence.options]
+    problems = [problem for fence in still if (problem := stale(fence))]
+    if problems or not running:
+        return problems
+    run = [fence for fence in every if "run" in fence.options]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        list(pool.map(printed, dict.fromkeys(fence.options["run"] for fence in run)))
+    return [problem for fence in run if (problem := stale(fence))]
+
+
+def stale(fence: Fence) -> str | None:
+    """What is wrong with a block, if anything is."""
+    place = f"{fence.page.relative_to(CHECKOUT)}:{fence.line}"
+    try:
+        wanted = expected(fence)
+    except (UnknownPiece, Stale) as problem:
+        return f"{place}: {problem}"
+    if wanted is not None and wanted != fence.content:
+        return f"{place}: stale; run `python book/weave.py write` and read what changed"
+    return None
 
 
 def write() -> list[str]:
@@ -186,16 +199,15 @@ def coverage() -> dict[str, list[int]]:
         path.name: missing
         for path in sorted(AGENT.glob("*.py"))
         # The program that judges the exercises is no part of the agent.
-        if path.name != "__main__.py"
-        and (missing := sorted(executable_lines(path) - shown.get(path, set())))
+        if path.name != "__main__.py" and (missing := sorted(executable_lines(path) - shown.get(path, set())))
     }
 
 
 def main(argv: list[str]) -> int:
     """Run one of the three commands."""
     match argv:
-        case ["check"]:
-            problems = check()
+        case ["check", *names]:
+            problems = check([Path(name).resolve() for name in names])
             print("\n".join(problems) or "every listing and transcript is fresh")
             return 1 if problems else 0
         case ["write"]:

@@ -2,9 +2,9 @@
 
     python book/native/measure.py [--write]
 
-Needs a C compiler.  The threshold was set before anything was measured: the native side is adopted if an output of
-one megabyte, which is a large one, gets cheaper by ten milliseconds or more, since a person notices less than that
-nowhere; and if it is at least twice as fast.
+Needs a C compiler.  The threshold was set before anything was measured: the native side is adopted if an
+output of one megabyte, which is a large one, gets cheaper by ten milliseconds or more, since a person notices
+less than that nowhere; and if it is at least twice as fast.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ def compiled(folder: Path) -> Keep:
     if compiler is None:
         raise SystemExit("a C compiler is needed: cc")
     library = folder / "retention.so"
-    subprocess.run([compiler, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, HERE / "retention.c"], check=True)
+    subprocess.run(
+        [compiler, "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, HERE / "retention.c"],
+        check=True,
+    )
     function = ctypes.CDLL(str(library)).keep
     size = ctypes.c_size_t
     function.argtypes = [ctypes.c_char_p, size, size, size, ctypes.POINTER(size)]
@@ -78,6 +81,10 @@ def median(side: Keep, data: bytes, rounds: int = 51) -> float:
     return statistics.median(times)
 
 
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.2f} ms"
+
+
 def main(argv: list[str]) -> int:
     """Print a table and the verdict; with --write, into the case study's own file as well."""
     with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +100,9 @@ def main(argv: list[str]) -> int:
             data = (b"x" * 79 + b"\n") * (size // 80)
             slow, fast = median(keep, data), median(native, data)
             ratio, saved = slow / fast, slow - fast
-            lines.append(f"| {name} | {slow * 1e3:.2f} ms | {fast * 1e3:.2f} ms | {ratio:.1f} x | {saved * 1e3:.2f} ms |")
+            lines.append(
+                f"| {name} | {slow * 1e3:.2f} ms | {fast * 1e3:.2f} ms | {ratio:.1f} x | {saved * 1e3:.2f} ms |"
+            )
             if name == "1 MiB":
                 adopt = saved >= SECONDS_SAVED and ratio >= TIMES_FASTER
         lines += ["", f"Verdict: {'adopt' if adopt else 'do not adopt'}."]

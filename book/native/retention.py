@@ -10,8 +10,8 @@ from __future__ import annotations
 def keep(data: bytes, head: int, tail: int) -> tuple[int, int, int]:
     """Where the head ends, where the tail begins, and how many newlines lie between.
 
-    A text that fits is all head.  An end in mid-line is moved: the head back behind the last newline within it, the
-    tail forward behind the first newline within it.  Where there is none, the end stays in mid-line.
+    A text that fits is all head.  An end in mid-line is moved: the head back behind the last newline within it,
+    the tail forward behind the first newline within it.  Where there is none, the end stays in mid-line.
     """
     if len(data) <= head + tail:
         return len(data), len(data), 0

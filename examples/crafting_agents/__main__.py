@@ -1,8 +1,8 @@
 """Judges the exercises of the book.
 
-    python3 -m examples.crafting_agents check 1.1 my_answer.py
-    python3 -m examples.crafting_agents starter 1.1
-    python3 -m examples.crafting_agents list
+python3 -m examples.crafting_agents check 1.1 my_answer.py
+python3 -m examples.crafting_agents starter 1.1
+python3 -m examples.crafting_agents list
 """
 
 from __future__ import annotations

@@ -7,10 +7,11 @@ import random
 import tempfile
 from pathlib import Path
 
-from ..checkpoint_01 import PROMPT, TOOLS, execute
-from ..core import Message, ScriptedProvider, ScriptMismatch, ToolCall, run_agent
-from ..workbench import PROJECT, dispatch, make_handlers
-from ..workbench import TOOLS as WORKBENCH_TOOLS
+from examples.crafting_agents.checkpoint_01 import PROMPT, TOOLS, execute
+from examples.crafting_agents.core import Message, ScriptedProvider, ScriptMismatch, ToolCall, run_agent
+from examples.crafting_agents.workbench import PROJECT, dispatch, make_handlers
+from examples.crafting_agents.workbench import TOOLS as WORKBENCH_TOOLS
+
 from .judging import Answer, Exercise, Wrong, demand, equal
 
 
@@ -115,7 +116,9 @@ def judge_2_1(answer: Answer) -> None:
     demand("return a + b" in source, "the file does not end repaired")
     between = [name for name, _ in calls[edits[0] : edits[-1]]]
     demand("read" in between, "after a stale edit the model should look at the file before it edits again")
-    demand(calls[-1][0] == "test" and calls[-1][1].startswith("exit=0"), "the last thing done should be a test")
+    demand(
+        calls[-1][0] == "test" and calls[-1][1].startswith("exit=0"), "the last thing done should be a test"
+    )
 
 
 def judge_2_2(answer: Answer) -> None:
@@ -130,7 +133,15 @@ def judge_2_2(answer: Answer) -> None:
         return ""
 
     coin = random.Random(1)
-    cases = [("ab\ncd\n", 100, 1), ("äöü", 3, 9), ("a\nb\nc", 9, 2), ("x" * 9, 9, 1), ("", 0, 0), ("é", 0, 1), ("a", 9, 0)]
+    cases = [
+        ("ab\ncd\n", 100, 1),
+        ("äöü", 3, 9),
+        ("a\nb\nc", 9, 2),
+        ("x" * 9, 9, 1),
+        ("", 0, 0),
+        ("é", 0, 1),
+        ("a", 9, 0),
+    ]
     for _ in range(300):
         text = "".join(coin.choice("aé\n€") for _ in range(coin.randrange(12)))
         cases.append((text, coin.randrange(14), coin.randrange(5)))
@@ -154,7 +165,9 @@ def judge_3_1(answer: Answer) -> None:
         nested = answer["nested_guidance"]
         found = nested(root, where, 40)
         equal(len(found), 2, "blocks of guidance on the way to src/deep")
-        demand(found[0].startswith("top") and len(found[0]) == 40, "the outer file should be cut to its budget")
+        demand(
+            found[0].startswith("top") and len(found[0]) == 40, "the outer file should be cut to its budget"
+        )
         demand("[truncated]" in found[0], "a reader should see that something was cut")
         equal(found[1], "deep", "the innermost guidance")
         equal(nested(root, root, 400), ["top " * 30], "at the top only one file counts")
@@ -179,7 +192,7 @@ def judge_3_2(answer: Answer) -> None:
 def judge_4_1(answer: Answer) -> None:
     """The same stream cut into pieces in every way of two, and byte by byte."""
     stream = (
-        b": hello\r\nevent: delta\r\ndata: {\"a\": 1}\r\n\r\ndata:one\ndata:  two\n\n"
+        b': hello\r\nevent: delta\r\ndata: {"a": 1}\r\n\r\ndata:one\ndata:  two\n\n'
         b"retry: 10\n\ndata: \xe2\x82\xac\n\nid: 7\ndata: [DONE]\n\ndata: cut off"
     )
     wanted = ['{"a": 1}', "one\n two", "€", "[DONE]"]
@@ -236,7 +249,13 @@ def judge_5_2(answer: Answer) -> None:
         (root / "link").symlink_to(beside / "key")
         (root / "folder").symlink_to(beside)
         equal(read_beneath(root, "src/a.py"), "a = 1", "an ordinary file")
-        for path in ("../project-secret/key", str(beside / "key"), "link", "folder/key", "src/../../project-secret/key"):
+        for path in (
+            "../project-secret/key",
+            str(beside / "key"),
+            "link",
+            "folder/key",
+            "src/../../project-secret/key",
+        ):
             try:
                 read_beneath(root, path)
             except PermissionError:

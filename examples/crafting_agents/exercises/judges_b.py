@@ -6,10 +6,11 @@ import itertools
 import random
 import zlib
 
-from ..core import Message, ToolCall
-from ..host import Event
-from ..journal import Record
-from ..steering import NOT_STARTED, UNKNOWN, check_lawful
+from examples.crafting_agents.core import Message, ToolCall
+from examples.crafting_agents.host import Event
+from examples.crafting_agents.journal import Record
+from examples.crafting_agents.steering import NOT_STARTED, UNKNOWN, check_lawful
+
 from .judging import Answer, Exercise, Wrong, demand, equal
 
 
@@ -55,7 +56,9 @@ def judge_7_1(answer: Answer) -> None:
     equal(recover(data), (texts, False), "a journal without damage")
     for cut in range(len(data)):
         whole = data[:cut].count(b"\n")
-        equal(recover(data[:cut]), (texts[:whole], data[:cut] != b"".join(lines[:whole])), f"cut at byte {cut}")
+        equal(
+            recover(data[:cut]), (texts[:whole], data[:cut] != b"".join(lines[:whole])), f"cut at byte {cut}"
+        )
     for place in range(len(data)):
         found, damaged = recover(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         demand(damaged, f"byte {place} was changed, and nothing was reported")
@@ -70,7 +73,8 @@ def judge_7_2(answer: Answer) -> None:
     coin = random.Random(2)
     for _ in range(200):
         records = [
-            Record(number, coin.randrange(number), "message", {}) for number in range(1, coin.randrange(1, 12))
+            Record(number, coin.randrange(number), "message", {})
+            for number in range(1, coin.randrange(1, 12))
         ]
         wanted = [one.id for one in records if all(other.parent != one.id for other in records)]
         equal(list(leaves(records)), wanted, f"parents {[one.parent for one in records]}")
@@ -83,11 +87,19 @@ def judge_8_1(answer: Answer) -> None:
         ([], 3, 1, 15, 0.0),
         ([(1_000_000, 0, 0)], 3, 1, 15, 3.0),
         ([(1_000_000, 1_000_000, 0)], 3, 1, 15, 1.0),
-        ([(2_000, 500, 100), (2_100, 2_000, 50)], 4, 1, 20, (1_500 * 4 + 500 + 100 * 20 + 100 * 4 + 2_000 + 50 * 20) / 1e6),
+        (
+            [(2_000, 500, 100), (2_100, 2_000, 50)],
+            4,
+            1,
+            20,
+            (1_500 * 4 + 500 + 100 * 20 + 100 * 4 + 2_000 + 50 * 20) / 1e6,
+        ),
     ]
     for requests, fresh, cached, out, wanted in cases:
         found = cost(requests, fresh, cached, out)
-        demand(abs(found - wanted) < 1e-12, f"cost({requests}, {fresh}, {cached}, {out}) = {found}, not {wanted}")
+        demand(
+            abs(found - wanted) < 1e-12, f"cost({requests}, {fresh}, {cached}, {out}) = {found}, not {wanted}"
+        )
 
 
 def judge_8_2(answer: Answer) -> None:
@@ -106,7 +118,11 @@ def judge_8_2(answer: Answer) -> None:
         for number, row in enumerate(rows):
             if sum(map(len, wanted)) > limit and row.role == "tool" and len(row.content) > len("[left out]"):
                 wanted[number] = "[left out]"
-        equal([(row.role, row.tool_call_id) for row in found], [(row.role, row.tool_call_id) for row in rows], what)
+        equal(
+            [(row.role, row.tool_call_id) for row in found],
+            [(row.role, row.tool_call_id) for row in rows],
+            what,
+        )
         equal([row.content for row in found], wanted, what)
 
 
@@ -122,7 +138,15 @@ def judge_9_1(answer: Answer) -> None:
         Event(6, "delivered", {"ticket": 2}),
         Event(7, "delivered", {"ticket": 9}),
     ]
-    wanted = [((1, "a"),), ((1, "a"),), ((1, "a"), (2, "b")), ((2, "b"),), ((2, "b"), (3, "c")), ((3, "c"),), ((3, "c"),)]
+    wanted = [
+        ((1, "a"),),
+        ((1, "a"),),
+        ((1, "a"), (2, "b")),
+        ((2, "b"),),
+        ((2, "b"), (3, "c")),
+        ((3, "c"),),
+        ((3, "c"),),
+    ]
     for round_ in ("first", "second"):
         view = view_type()
         for event, tickets in zip(log, wanted, strict=True):
@@ -136,7 +160,9 @@ def judge_9_1(answer: Answer) -> None:
 def judge_9_2(answer: Answer) -> None:
     """All short sequences of three kinds."""
     coalesce = answer["coalesce"]
-    for kinds in itertools.chain.from_iterable(itertools.product(("text", "call", "ended"), repeat=n) for n in range(6)):
+    for kinds in itertools.chain.from_iterable(
+        itertools.product(("text", "call", "ended"), repeat=n) for n in range(6)
+    ):
         log = [Event(n, kind, {"piece": str(n)} if kind == "text" else {}) for n, kind in enumerate(kinds, 1)]
         wanted: list[Event] = []
         for is_text, group in itertools.groupby(log, key=lambda event: event.kind == "text"):
