@@ -13,15 +13,20 @@ from typing import Any
 
 from wisp.harness.ports import ApprovalAnswer
 from wisp.host.client import CommandRefused, OpenFailed, OpenRequest
-from wisp.host.commands import Cancel, FollowUp, Prompt, Steer
-from wisp.host.events import AgentCompleted, Event, ToolApprovalRequested
+from wisp.host.commands import Cancel, FollowUp, Prompt, QueueEdit, QueuePop, Steer
+from wisp.host.events import AgentCompleted, Event, QuestionAsked, ToolApprovalRequested
 from wisp.host.service import SessionHost
 from wisp.host.view import RunView
+from wisp.loop.boundary import Boundary
 from wisp.providers.base import Provider
 from wisp.tools.base import Tool
 
 Approve = Callable[[ToolApprovalRequested], bool | Awaitable[bool]]
 """Decides about one operation; gets the whole of it."""
+
+
+Answerer = Callable[[QuestionAsked], str | Awaitable[str]]
+"""Answers one question, with one of its options where it has any."""
 
 
 class AgentError(Exception):
@@ -50,6 +55,9 @@ class Agent:
         tools: tools besides the built-in ones.
         only_tools: names of the tools to offer; None for all, empty for none.
         instructions: more text for the model, after everything else.
+        answer: gives the words for each question: of the model, or whether a limit may be passed; without it
+            the model has nobody to ask, and a limit ends the run.
+        boundary: asked between two requests: stop, say more, or go on with another history.
         session: keep the conversation on disk.
         resume: go on with a stored session, by the beginning of its id.
         max_turns, max_cost, max_tokens, max_time: limits of each run: requests, US dollars, tokens, seconds.
@@ -67,6 +75,8 @@ class Agent:
         tools: Sequence[Tool] = (),
         only_tools: Sequence[str] | None = None,
         instructions: str = "",
+        answer: Answerer | None = None,
+        boundary: Boundary | None = None,
         session: bool = False,
         resume: str = "",
         max_turns: int | None = None,
@@ -94,6 +104,8 @@ class Agent:
         self._provider = provider
         self._tools = tuple(tools)
         self._approver = _Callback(approve) if approve is not None else None
+        self._questioner = _Words(answer) if answer is not None else None
+        self._boundary = boundary
         self._instructions = (instructions,) if instructions else ()
         self._host: SessionHost | None = None
 
@@ -153,6 +165,22 @@ class Agent:
         """Say something when the run in progress would stop."""
         await (await self._open()).send(FollowUp(text))
 
+    async def take_back(self, message_id: str = "") -> None:
+        """Take a waiting message back: that one, or the newest; `QueueUpdated.removed` has its words.
+
+        Raises:
+            CommandRefused: none waits, or not that one.
+        """
+        await (await self._open()).send(QueuePop(message_id))
+
+    async def edit(self, message_id: str, text: str) -> None:
+        """Give a waiting message other words.
+
+        Raises:
+            CommandRefused: it does not wait any more.
+        """
+        await (await self._open()).send(QueueEdit(message_id, text))
+
     async def cancel(self) -> None:
         """Stop the run in progress; its events go on to their end."""
         if self._host is not None:
@@ -176,12 +204,30 @@ class Agent:
         if self._host is None:
             from wisp.host.build import Overrides, open_host
 
-            overrides = Overrides(self._provider, self._approver, self._tools, self._instructions)
+            overrides = Overrides(
+                self._provider,
+                self._approver,
+                self._questioner,
+                self._boundary,
+                self._tools,
+                self._instructions,
+            )
             try:
                 self._host = await open_host(self._request, overrides)
             except OpenFailed as exc:
                 raise AgentError(str(exc)) from None
         return self._host
+
+
+class _Words:
+    """A function in the place of a person who is asked for words; the harness's `Questioner`."""
+
+    def __init__(self, function: Answerer) -> None:
+        self._function = function
+
+    async def ask(self, question: QuestionAsked) -> str:
+        answer = self._function(question)
+        return answer if isinstance(answer, str) else await answer
 
 
 class _Callback:

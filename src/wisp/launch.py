@@ -90,9 +90,9 @@ def _dispatch(invocation: Invocation) -> int:
         return print_instructions(invocation, instructions)
     if command in ("run", "chat"):
         from wisp.frontends.cli.run import run
-        from wisp.host.build import open_host
+        from wisp.host.build import open_conversation, open_host
 
-        return run(invocation, open_host)
+        return run(invocation, open_host, open_conversation)
     if command == "demo":
         from wisp.frontends.cli.demo import run_demo
         from wisp.host.demo import open_demo

@@ -222,7 +222,13 @@ async def test_a_refused_run_takes_no_follow_up() -> None:
         (Limits(max_tokens=81), Usage(30, 10), Price(), 3, "tokens"),
         (Limits(max_tokens=10), None, Price(), 1, "tokens"),
         (Limits(max_tokens=100), Usage(10, 10, 80, 0), Price(), 1, "tokens"),
-        (Limits(max_cost=0.0001), Usage(30, 10), Price(1, 1), 3, "cost"),
+        (
+            Limits(max_cost=0.0001),
+            Usage(30, 10),
+            Price(1, 1),
+            2,
+            "cost",
+        ),  # 80 millionths spent, 40 more to come
         (Limits(max_cost=1.0), Usage(30, 10), Price(), 1, "cost"),
         (Limits(max_turns=2, max_cost=1.0), Usage(30, 10), Price(1, 1), 2, "turns"),
     ],

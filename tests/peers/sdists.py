@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from peers.others import PEERS
 
-VERSIONS = {"anthropic": "2.14.0", "openai": "3.57.0", "google-genai": "3.6.1"}
+VERSIONS = {"anthropic": "2.14.0", "openai": "3.57.0", "google-genai": "3.6.1", "skills-ref": "0.1.1"}
 
 
 def unpacked(name: str) -> Path:

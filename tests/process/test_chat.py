@@ -230,3 +230,120 @@ def test_a_headless_text_run_on_a_terminal_asks(program: Program) -> None:
 
     assert terminal.close() == 0
     assert (program.project / "new.txt").exists()
+
+
+SLOW = {
+    "text": "",
+    "calls": [{"name": "bash", "arguments": {"command": "while [ ! -e go ]; do sleep 0.05; done"}}],
+}
+
+
+def _steered(tmp_path: Path, steps: list[dict[str, object]]) -> tuple[ServerThread, Program]:
+    server = ServerThread(steps)
+    return server, Program(tmp_path / "home", tmp_path / "work", url=server_url(server))
+
+
+def server_url(server: ServerThread) -> str:
+    server.__enter__()
+    return server.base_url("openai-chat")
+
+
+def test_what_is_typed_during_a_run_is_said_before_the_next_request_or_at_the_end(tmp_path: Path) -> None:
+    """A line steers; /later waits for the end; /queue changes what waits; /model says that it cannot."""
+    server, program = _steered(tmp_path, [SLOW, {"text": "Second."}, {"text": "Third."}])
+    try:
+        terminal = Terminal(program, "chat", "--plain", "--permission-mode", "full")
+        terminal.expect("> ")
+        terminal.type("begin\n")
+        terminal.type("use tabs\n")
+        terminal.expect("before the next request")
+        terminal.type("to be dropped\n")
+        terminal.expect("before the next request")
+        terminal.type("/later and tidy up\n")
+        terminal.expect("when the run would stop")
+        terminal.type("/queue drop 2\n")
+        terminal.type("/queue edit 1 use spaces\n")
+        terminal.expect("1. next: use spaces")
+        terminal.type("/model other\n")
+        terminal.expect("cannot be used while a run is in progress")
+        (program.project / "go").write_text("")
+        terminal.expect("Third.")
+        terminal.expect("> ")
+        terminal.type("/quit\n")
+        assert terminal.close() == 0
+        said = [[m["content"] for m in r.json["messages"] if m["role"] == "user"] for r in server.requests]
+    finally:
+        server.__exit__()
+
+    assert [[str(text) for text in one] for one in said] == [
+        ["begin"],
+        ["begin", "use spaces"],
+        ["begin", "use spaces", "and tidy up"],
+    ]
+
+
+def test_a_limit_asks_in_a_conversation_and_goes_on_as_told(tmp_path: Path) -> None:
+    """One more turn for a yes; a no ends the run as the limit would."""
+    step = {"text": "", "calls": [{"name": "ls", "arguments": {"path": "."}}]}
+    server, program = _steered(tmp_path, [step, step, step])
+    try:
+        terminal = Terminal(program, "chat", "--plain", "--max-turns", "1")
+        terminal.expect("> ")
+        terminal.type("begin\n")
+        terminal.expect("the limit of 1 turns is used up. Go on?")
+        terminal.expect("Answer: ")
+        terminal.type("perhaps\n")
+        terminal.expect("answer with one of: go on, stop")
+        terminal.type("1\n")
+        terminal.expect("Go on?")
+        terminal.expect("Answer: ")
+        terminal.type("2\n")
+        terminal.expect("is used up")
+        terminal.expect("> ")
+        terminal.type("/quit\n")
+        assert terminal.close() == 0
+    finally:
+        server.__exit__()
+
+    assert len(server.requests) == 2
+
+
+def test_the_model_can_ask_and_gets_the_answer(tmp_path: Path) -> None:
+    """An option by its number."""
+    ask = {"name": "ask_user", "arguments": {"question": "Which?", "options": ["red", "blue"]}}
+    server, program = _steered(tmp_path, [{"text": "", "calls": [ask]}, {"text": "Blue then."}])
+    try:
+        terminal = Terminal(program, "chat", "--plain")
+        terminal.expect("> ")
+        terminal.type("begin\n")
+        terminal.expect("2. blue")
+        terminal.expect("Answer: ")
+        terminal.type("2\n")
+        terminal.expect("Blue then.")
+        terminal.type("/quit\n")
+        assert terminal.close() == 0
+        results = [m["content"] for m in server.requests[1].json["messages"] if m["role"] == "tool"]
+    finally:
+        server.__exit__()
+
+    assert results == ["blue"]
+
+
+def test_a_conversation_can_be_left_and_taken_up_and_its_settings_changed(tmp_path: Path) -> None:
+    """/new, /resume, /plan, /effort and /cost through one pipe; the history is that of the session."""
+    server, program = _steered(tmp_path, [{"text": f"Answer {n}."} for n in range(4)])
+    try:
+        first = program.run("chat", "--plain", stdin="one\n/new\ntwo\n/cost\n/history\n/plan\n/permissions\n")
+        newest, oldest = (path.stem for path in reversed(program.sessions()))
+        program.run("chat", "--plain", stdin=f"/resume {oldest}\nthree\n/context\n")
+        sent = [
+            [str(m["content"]) for m in r.json["messages"] if m["role"] == "user"] for r in server.requests
+        ]
+    finally:
+        server.__exit__()
+
+    assert newest != oldest
+    assert sent == [["one"], ["two"], ["one", "three"]]
+    assert "this session: 1 requests" in first.stdout
+    assert "1. two" in first.stdout
+    assert "permission mode: plan" in first.stdout

@@ -1,6 +1,7 @@
 """The instruction stack of a request, assembled in one fixed order.
 
-    built-in prompt (or the file that replaces it), environment, project notes, plan mode, appended text
+    built-in prompt (or the file that replaces it), environment, instruction files, skills, plan mode,
+    appended text
 
 The order is from the most to the least stable, so that a provider's cache keeps the front.
 """
@@ -12,9 +13,6 @@ from collections.abc import Sequence
 from functools import cache
 
 from wisp.context.blocks import Block, block
-
-PROJECT_LIMIT = 32_000
-"""Most characters of one project file."""
 
 
 @cache
@@ -46,7 +44,8 @@ def assemble(
     *,
     environment: str,
     replacement: tuple[str, str] | None = None,
-    project: Sequence[tuple[str, str]] = (),
+    files: Sequence[Block] = (),
+    skills: str = "",
     planning: bool = False,
     appended: str = "",
 ) -> tuple[Block, ...]:
@@ -55,7 +54,8 @@ def assemble(
     Args:
         environment: see `environment`.
         replacement: `(path, text)` of a file that replaces the built-in prompt.
-        project: `(path, text)` of each project file, broadest first; only of trusted folders.
+        files: of instruction files, broadest first; the project's only of trusted folders.
+        skills: the catalogue; empty where the model may load none.
         planning: whether a plan is wanted and nothing else.
         appended: the user's own last word.
     """
@@ -65,9 +65,9 @@ def assemble(
         else block("prompt", base_prompt(), "built-in")
     )
     blocks = [first, block("environment", environment, "built-in")]
-    for path, text in project:
-        noted = f"Notes by the project's authors, from {path}:\n\n{text.strip()}"
-        blocks.append(block("project", noted, path, PROJECT_LIMIT))
+    blocks += files
+    if skills:
+        blocks.append(block("skills", skills, "skills"))
     if planning:
         blocks.append(block("plan", plan_prompt(), "built-in"))
     if appended:

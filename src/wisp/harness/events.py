@@ -1,8 +1,10 @@
-"""What the harness adds to a run's events: approvals and queues.
+"""What the harness adds to a run's events: approvals, questions and queues.
 
 Between a call's `ToolExecutionStarted` and its `ToolExecutionEnded` there may be one
-`ToolApprovalRequested`, always followed by its `ToolApprovalResolved`.  Every `QueueMessageInjected` is
-followed by a `QueueUpdated`.  `RepairReported` comes before `AgentStarted`.
+`ToolApprovalRequested`, always followed by its `ToolApprovalResolved`.  Every `QuestionAsked` is followed by
+its `QuestionAnswered`: within a call for one of the model's, between two turns (or before the first) for one
+about a limit.  Every `QueueMessageInjected` is followed by a `QueueUpdated`.  `RepairReported` comes before
+`AgentStarted`.
 """
 
 from __future__ import annotations
@@ -42,6 +44,25 @@ class ToolApprovalResolved(Event, frozen=True, tag="tool.approval.resolved"):
     reason: str = ""
 
 
+class QuestionAsked(Event, frozen=True, tag="question.asked"):
+    """Something waits for a person's words: a question of the model, or whether a limit may be passed."""
+
+    question_id: str
+    text: str
+    options: tuple[str, ...] = ()
+    """Answers to choose from; where there are none, any text is one."""
+    about: str = "model"
+    """`model`, the limit that was reached (`turns`, `cost`, `tokens`, `time` or `loop`), or `storage`."""
+
+
+class QuestionAnswered(Event, frozen=True, tag="question.answered"):
+    """The question is settled; follows each `QuestionAsked` exactly once."""
+
+    question_id: str
+    answer: str
+    by: Literal["person", "cancelled"]
+
+
 class QueuedMessage(msgspec.Struct, frozen=True):
     """A message that waits for its boundary."""
 
@@ -54,3 +75,10 @@ class QueueUpdated(Event, frozen=True, tag="queue.updated"):
 
     steering: tuple[QueuedMessage, ...]
     follow_up: tuple[QueuedMessage, ...]
+    steering_mode: str = "all"
+    """`all` waiting messages at a boundary, or `one_at_a_time`."""
+    follow_up_mode: str = "all"
+    revision: int = 0
+    """Counts every change; a command may name the one it was made for."""
+    removed: tuple[QueuedMessage, ...] = ()
+    """What this change took back."""

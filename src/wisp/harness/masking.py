@@ -87,6 +87,10 @@ class Masker:
             return {name: self._masked(item) for name, item in value.items()}
         return [self._masked(item) for item in value] if isinstance(value, list) else value
 
+    def mask_plain(self, text: str) -> str:
+        """`text` without known values as a person would paste them."""
+        return self.message(UserMessage((Text(text),))).text
+
     def message(self, message: UserMessage) -> UserMessage:
         """A user message as it may be kept and sent; unmasked values only, as a person would paste them."""
         if not any(value in message.text for value in self._secrets.values()):

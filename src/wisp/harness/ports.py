@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import msgspec
 
-from wisp.harness.events import Scope, ToolApprovalRequested
+from wisp.harness.events import QuestionAsked, Scope, ToolApprovalRequested
 from wisp.loop.events import AgentCompleted
 from wisp.loop.ports import EffectGuard
 from wisp.messages.message import Message
@@ -31,6 +32,14 @@ class Approver(Protocol):
         ...
 
 
+class Questioner(Protocol):
+    """Someone who can be asked for words."""
+
+    async def ask(self, question: QuestionAsked) -> str:
+        """Wait for the answer; one of the options where there are any.  Cancelled when its run is."""
+        ...
+
+
 class Recorder(EffectGuard, Protocol):
     """Makes the conversation last.  Methods return only when what they were told is as durable as it gets."""
 
@@ -45,6 +54,25 @@ class Recorder(EffectGuard, Protocol):
     async def ended(self, how: AgentCompleted) -> None:
         """The run is over."""
         ...
+
+
+class News(Protocol):
+    """What the host has to tell the model between turns."""
+
+    def collect(self, history: Sequence[Message]) -> Sequence[str]:
+        """What happened since the last call, one text a notice; `history` shows what was told before.
+
+        Quick: it is called on the event loop at every request boundary.
+        """
+        ...
+
+
+class NoNews:
+    """Nothing ever happens."""
+
+    def collect(self, history: Sequence[Message]) -> Sequence[str]:
+        """Nothing."""
+        return ()
 
 
 class Instructions(Protocol):

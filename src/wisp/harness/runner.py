@@ -7,26 +7,29 @@ nothing outlives the process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
+from wisp.harness.budget import BudgetOverseer, Ledger
 from wisp.harness.cancel import CancelSwitch
 from wisp.harness.channel import Channel
 from wisp.harness.events import QueueUpdated
 from wisp.harness.mailbox import Queues
-from wisp.harness.ports import FixedInstructions, Instructions, Recorder
+from wisp.harness.ports import FixedInstructions, Instructions, News, NoNews, Questioner, Recorder
 from wisp.harness.repair import repair
 from wisp.harness.toolbox import Toolbox
 from wisp.harness.transcript import Transcript
+from wisp.loop.boundary import Boundary
 from wisp.loop.events import AgentCompleted, Event, QueueMessageInjected, RepairReported
 from wisp.loop.limits import Limits
 from wisp.loop.ports import CallIntent, Fitted, Fitter, NoFitter, RequestIntent
 from wisp.loop.runner import RunSpec, run_agent_loop
 from wisp.loop.settle import uncancelled
+from wisp.messages.codec import clean
 from wisp.messages.content import clean_blocks
 from wisp.messages.ids import Clock
-from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
+from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
 from wisp.providers.base import ModelInfo, ModelRequest, Provider
 
 
@@ -48,6 +51,10 @@ class AgentHarness:
         max_output: most output tokens of one answer; None leaves it to the provider's dialect.
         effort: how hard the model should think, one of `model.efforts`; empty for its default.
         session_id: a stable key for the provider's prompt cache.
+        news: what the model is told at a request boundary besides what people say.
+        ledger: the accounts above each run, as the session's and the day's.
+        questioner: asked whether a limit may be passed; None ends the run there.
+        boundary: decides between two requests.
     """
 
     def __init__(
@@ -65,7 +72,15 @@ class AgentHarness:
         session_id: str = "",
         output_schema: dict[str, Any] | None = None,
         fitter: Fitter | None = None,
+        news: News | None = None,
+        ledger: Ledger | None = None,
+        questioner: Questioner | None = None,
+        boundary: Boundary | None = None,
     ) -> None:
+        self.ledger = ledger or Ledger()
+        self._questioner = questioner
+        self._boundary = boundary
+        self._news = news or NoNews()
         self._fitter = fitter or NoFitter()
         self.provider = provider
         self.model = model
@@ -108,13 +123,27 @@ class AgentHarness:
 
     def steer(self, text: str) -> QueueUpdated:
         """Queue a message for the next request boundary; see `Queues.steer`."""
-        self.queues.steer(text)
+        self.queues.steer(self.toolbox.masker.mask_plain(text))
         return self.queues.state()
 
     def follow_up(self, text: str) -> QueueUpdated:
         """Queue a message for when the run would stop; see `Queues.follow_up`."""
-        self.queues.follow_up(text)
+        self.queues.follow_up(self.toolbox.masker.mask_plain(text))
         return self.queues.state()
+
+    @property
+    def system(self) -> tuple[str, ...]:
+        """The instruction blocks of its requests."""
+        return self._instructions.blocks()
+
+    def news(self) -> list[QueueMessageInjected]:
+        """What the host has to tell now, as notices."""
+        masker = self.toolbox.masker
+        told = self._news.collect(self.messages)
+        return [
+            QueueMessageInjected("notice", Notice(clean(masker.mask(text)), self._clock.new_id()))
+            for text in told
+        ]
 
     def abort(self, reason: str = "the user interrupted") -> bool:
         """Stop the run in progress; returns whether there was one that was not stopping already.
@@ -175,9 +204,11 @@ class AgentHarness:
                 self.toolbox,
                 self._clock,
                 guard=_Keeper(self._transcript, self._recorder),
-                mailbox=self.queues,
+                mailbox=_Mail(self),
                 cancel=switch,
                 fitter=_Refitter(self._transcript, self._fitter),
+                overseer=BudgetOverseer(self.ledger, self._clock, self._questioner),
+                boundary=self._boundary,
             )
             async with aclosing(loop) as events:
                 async for event in events:
@@ -235,12 +266,17 @@ class AgentHarness:
         if self._base or self._transcript.open_calls:
             repaired = repair(self.messages, self._clock.new_id)
         added = repaired.added if repaired is not None else ()
+        news = self.news()
+        notices = [one.message for one in news]
         if self._recorder is not None:
-            await self._recorder.accepted((*added, message))
+            await self._recorder.accepted((*added, *notices, message))
         if repaired is not None:
             self._base, self._transcript = (), Transcript(repaired.messages)
             if repaired.notes:
                 channel.put(RepairReported(repaired.notes))
+        for one in news:
+            self._transcript.append(one.message)
+            channel.put(one)
         self._transcript.append(message)
 
     async def _injected(self, event: QueueMessageInjected) -> None:
@@ -251,6 +287,19 @@ class AgentHarness:
     async def _ended(self, how: AgentCompleted) -> None:
         if self._recorder is not None:
             await self._recorder.ended(how)
+
+
+class _Mail:
+    """The loop's mailbox: what people queued, and before it the news, which never keep a run going."""
+
+    def __init__(self, harness: AgentHarness) -> None:
+        self._harness = harness
+
+    def collect(self, *, would_stop: bool) -> Sequence[QueueMessageInjected]:
+        said = self._harness.queues.collect(would_stop=would_stop)
+        if would_stop and not said:
+            return ()
+        return (*self._harness.news(), *said)
 
 
 class _Keeper:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -15,13 +15,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from wisp.harness.events import QuestionAnswered, QuestionAsked
 from wisp.harness.gate import Gate
+from wisp.harness.ports import Questioner
 from wisp.loop.events import ToolExecutionProgress
 from wisp.loop.ports import Emit
 from wisp.loop.settle import uncancelled
 from wisp.messages.codec import NotAnObject, strict_object
 from wisp.messages.content import Text, ToolCall, clean_blocks
-from wisp.messages.tool import Replay, ToolFailure, ToolOutcome, ToolSpec
+from wisp.messages.tool import Effect, Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext, Tool
 from wisp.workspace.stop import Stopped, StopToken
 
@@ -80,7 +82,16 @@ class ToolCallReady:
 class Toolbox:
     """A set of tools behind one gate; implements the loop's `ToolRuntime`."""
 
-    def __init__(self, tools: Sequence[Tool], gate: Gate) -> None:
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        gate: Gate,
+        observe: Callable[[Sequence[Effect]], None] | None = None,
+        questioner: Questioner | None = None,
+    ) -> None:
+        """`observe` is told the effects of every call that runs, on the event loop."""
+        self._questioner = questioner
+        self._observe = observe or (lambda effects: None)
         self.masker = gate.masker
         self._tools = {tool.spec.name: tool for tool in tools}
         self._specs = tuple(tool.spec for tool in tools)
@@ -151,7 +162,9 @@ class Toolbox:
             with suppress(RuntimeError):  # the event loop may be gone; a tool must not fail for that
                 loop.call_soon_threadsafe(emit, ToolExecutionProgress(call_id, self.masker.mask(text)))
 
-        context = RunContext(token, progress)
+        ask = _asking(self._questioner, call_id, emit) if self._questioner is not None else None
+        context = RunContext(token, progress, ask)
+        self._observe(prepared.effects)
         try:
             if not fresh:
                 prepared = await self._again(tool, prepared)
@@ -201,6 +214,25 @@ class Toolbox:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
+
+
+def _asking(
+    questioner: Questioner, call_id: str, emit: Emit
+) -> Callable[[str, tuple[str, ...]], Awaitable[str]]:
+    """How a call asks a person: told as events, settled whatever happens."""
+
+    async def ask(text: str, options: tuple[str, ...]) -> str:
+        question = QuestionAsked(call_id, text, options)
+        emit(question)
+        try:
+            answer = await questioner.ask(question)
+        except BaseException:
+            emit(QuestionAnswered(call_id, "", "cancelled"))
+            raise
+        emit(QuestionAnswered(call_id, answer, "person"))
+        return answer
+
+    return ask
 
 
 def _operation(prepared: Prepared) -> str:

@@ -6,8 +6,11 @@ untrusted folder is read, nothing is started, and no connection is made.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,17 +18,20 @@ from wisp._version import __version__
 from wisp.context.blocks import Block, block, render
 from wisp.harness.gate import Gate
 from wisp.harness.masking import Masker
-from wisp.harness.ports import Approver, FixedInstructions
+from wisp.harness.ports import Approver, FixedInstructions, Questioner
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
 from wisp.host.asking import model_service
 from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
-from wisp.host.instructions import instruction_blocks
+from wisp.host.events import ProcessEnded
+from wisp.host.instructions import instruction_stack
 from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
+from wisp.host.news import HostNews
 from wisp.host.paths import environment as process_environment
+from wisp.host.questions import PendingQuestions
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import known_secrets, without_secrets
 from wisp.host.service import PendingApprovals, SessionHost
@@ -33,8 +39,11 @@ from wisp.host.settings import (
     Settings,
     absolute,
 )
+from wisp.host.skills import Skills
 from wisp.host.snapshot import InstructionFile, Snapshot
-from wisp.loop.limits import Limits
+from wisp.host.spending import ledger_of, run_limits
+from wisp.host.tooling import attribution, built_in_tools, offered
+from wisp.loop.boundary import Boundary
 from wisp.messages.ids import Clock, SystemClock
 from wisp.messages.message import Message
 from wisp.messages.usage import Price
@@ -46,10 +55,12 @@ from wisp.session.ports import FileHistory
 from wisp.session.runner import CodingSession
 from wisp.session.storage import MemoryStorage, Storage, StorageFailed
 from wisp.tools.base import Tool
-from wisp.workspace.background import Backgrounds
-from wisp.workspace.box import Box
+from wisp.workspace.background import Background, Backgrounds
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
+
+if TYPE_CHECKING:
+    from wisp.host.conversation import Conversation
 
 
 class Overrides(msgspec.Struct, frozen=True):
@@ -57,12 +68,42 @@ class Overrides(msgspec.Struct, frozen=True):
 
     provider: Provider | None = None
     approver: Approver | None = None
+    questioner: Questioner | None = None
+    boundary: Boundary | None = None
     tools: tuple[Tool, ...] = ()
     """Added to those that are built in."""
     instructions: tuple[str, ...] = ()
     """Blocks after all others."""
     storage: Storage | None = None
     """Where the conversation is kept, instead of a session file."""
+
+
+async def open_conversation(request: OpenRequest) -> Conversation:
+    """A host, and around it what a person can change while it is open.
+
+    Raises:
+        OpenFailed: see `open_host`.
+    """
+    from wisp.host.conversation import Conversation
+
+    return Conversation(request, await open_host(request), open_host)
+
+
+class Around(msgspec.Struct, frozen=True):
+    """What a conversation has about it besides model, tools and storage; the default is nothing."""
+
+    questions: PendingQuestions | None = None
+    questioner: Questioner | None = None
+    boundary: Boundary | None = None
+    day_file: str = ""
+    skills: Skills = Skills(())
+    news: HostNews | None = None
+    values: Mapping[str, str] = {}
+    """What templates of commands may name."""
+    files: FileHistory | None = None
+    prices: Mapping[tuple[str, str], Price] = {}
+    """Of other models that may answer."""
+    save_plan: Callable[[str], str] | None = None
 
 
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
@@ -83,27 +124,26 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     except (ConfigError, Refused) as exc:
         # A settings file that could not be read may well be why there is no model.
         raise OpenFailed("; ".join([*map(str, configured.resolved.problems), str(exc)])) from None
+    questions = PendingQuestions() if request.converses and own.questioner is None else None
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = child_environment(env, key_names, settings.environment)
-    secret = env.keys() - without_secrets(env, key_names).keys()
-    if request.own_process and (secret or any(choice.endpoint.key for choice in service.choices)):
-        from wisp.workspace.private import keep_private
-
-        keep_private(secret)
+    if request.own_process:
+        _close_to_others(env, key_names, any(choice.endpoint.key for choice in service.choices))
     backgrounds = Backgrounds()
     mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
-    tools = _offered(
-        [*_tools(workspace, child_env, configured, clock, box, backgrounds), *own.tools], settings
-    )
+    stack = instruction_stack(configured, workspace, clock)
+    talks = own.questioner or questions
+    built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds)
+    tools = offered(configured, built_in, stack.skills, talks, own.tools)
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     keys = {c.endpoint.name: c.endpoint.key.reveal() for c in service.choices if c.endpoint.key}
     masker = Masker(known_secrets(env, keys))
     service.watch(masker.add)
     gate = Gate(policy, own.approver or pending, masker)
     blocks = [
-        *instruction_blocks(configured, workspace, clock),
+        *stack.blocks,
         *(block("program", text, "the calling program") for text in own.instructions),
     ]
     if own.storage is not None:
@@ -128,6 +168,18 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         tools=tools,
         gate=gate,
         approvals=pending,
+        around=Around(
+            questions=questions,
+            questioner=talks,
+            boundary=own.boundary,
+            day_file=configured.paths.day_file,
+            skills=stack.skills,
+            news=HostNews(workspace, backgrounds, trusted=configured.trusted),
+            values={"ATTRIBUTION": attribution(settings)},
+            files=files,
+            prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
+            save_plan=_plan_saver(configured, clock),
+        ),
         storage=storage,
         session_id=session_id,
         resumed=resumed,
@@ -135,13 +187,11 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         blocks=blocks,
         settings=settings,
         clock=clock,
-        files=files,
         sandbox=box_state(box),
-        notes=(*map(str, configured.resolved.problems), *service.notes, *mended),
-        prices={(other.endpoint.name, other.model.id): other.model.price for other in service.choices[1:]},
-        save_plan=_plan_saver(configured, clock),
+        notes=(*map(str, configured.resolved.problems), *service.notes, *mended, *stack.notes),
         on_close=close,
     )
+    backgrounds.on_end = _telling(host, asyncio.get_running_loop())
     if request.record or request.replay:
         _tell_variables(service.transport, host.snapshot(), blocks)
     return host
@@ -154,6 +204,7 @@ def assemble_host(
     tools: Sequence[Tool],
     gate: Gate,
     approvals: PendingApprovals | None,
+    around: Around | None = None,
     storage: Storage,
     session_id: str,
     resumed: bool,
@@ -161,11 +212,8 @@ def assemble_host(
     blocks: Sequence[Block],
     settings: Settings,
     clock: Clock,
-    files: FileHistory | None = None,
     sandbox: str = "none",
     notes: tuple[str, ...] = (),
-    prices: Mapping[tuple[str, str], Price] | None = None,
-    save_plan: Callable[[str], str] | None = None,
     on_close: Callable[[], Awaitable[None]] | None = None,
 ) -> SessionHost:
     """Put the parts together; whatever they are, they are joined the same way.
@@ -173,20 +221,11 @@ def assemble_host(
     Raises:
         OpenFailed: the stored session cannot be continued.
     """
-    toolbox = Toolbox(tools, gate)
-    try:
-        session = CodingSession(
-            storage,
-            clock,
-            cwd=cwd,
-            session_id=session_id,
-            price=model.price,
-            prices=prices,
-            created_by=f"wisp {__version__}",
-            files=files,
-        )
-    except StorageFailed as exc:
-        raise OpenFailed(str(exc), 1) from None
+    around = around or Around()
+    observe = around.news.touched if around.news is not None else None
+    toolbox = Toolbox(tools, gate, observe, around.questioner)
+    session = _session(storage, clock, cwd, session_id, model, around)
+    ledger = ledger_of(settings, session.state, around.day_file, clock)
 
     def make(history: Sequence[Message]) -> AgentHarness:
         return AgentHarness(
@@ -200,6 +239,10 @@ def assemble_host(
             effort=settings.effort,
             session_id=session.id,
             fitter=session.window,
+            news=around.news,
+            ledger=ledger,
+            questioner=around.questioner,
+            boundary=around.boundary,
         )
 
     session.attach(make)
@@ -217,22 +260,63 @@ def assemble_host(
         notes=notes,
         messages=session.state.count,
         output_format=settings.output_format,
+        skills=tuple(skill.name for skill in around.skills.all()),
     )
-    limits = Limits(settings.max_turns, settings.max_cost, settings.max_tokens)
     return SessionHost(
         session,
         snapshot,
         clock,
         approvals=approvals,
-        limits=limits,
+        questions=around.questions,
+        limits=run_limits(settings),
         max_time=settings.max_time,
         blocks=blocks,
-        save_plan=save_plan,
+        save_plan=around.save_plan,
+        skills=around.skills,
+        values=around.values,
         on_close=on_close,
     )
 
 
 # -- parts ------------------------------------------------------------------------------------------------
+
+
+def _session(
+    storage: Storage, clock: Clock, cwd: str, session_id: str, model: ModelInfo, around: Around
+) -> CodingSession:
+    try:
+        return CodingSession(
+            storage,
+            clock,
+            cwd=cwd,
+            session_id=session_id,
+            price=model.price,
+            prices=around.prices,
+            created_by=f"wisp {__version__}",
+            files=around.files,
+        )
+    except StorageFailed as exc:
+        raise OpenFailed(str(exc), 1) from None
+
+
+def _close_to_others(env: Mapping[str, str], key_names: Sequence[str], has_key: bool) -> None:
+    """Keep other processes from reading credentials in this one, where it has any."""
+    secret = env.keys() - without_secrets(env, key_names).keys()
+    if secret or has_key:
+        from wisp.workspace.private import keep_private
+
+        keep_private(secret)
+
+
+def _telling(host: SessionHost, loop: asyncio.AbstractEventLoop) -> Callable[[Background], None]:
+    """How the end of a background command is told, from whatever thread."""
+
+    def ended(one: Background) -> None:
+        event = ProcessEnded(one.name, one.command, one.ending.code if one.ending else None)
+        with suppress(RuntimeError):  # the event loop may be gone; a thread must not fail for that
+            loop.call_soon_threadsafe(host.tell, event)
+
+    return ended
 
 
 def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str]:
@@ -253,44 +337,6 @@ def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Seq
     assert isinstance(transport, RecordingTransport | ReplayTransport)
     place = next((found.text for found in blocks if found.name == "environment"), "")
     transport.variables = {"environment": place, "cwd": snapshot.cwd, "session_id": snapshot.session_id}
-
-
-def _tools(
-    workspace: Workspace,
-    env: Mapping[str, str],
-    configured: Configured,
-    clock: Clock,
-    box: Box,
-    backgrounds: Backgrounds,
-) -> Sequence[Tool]:
-    from wisp.tools.builtin import code_installed, default_tools
-    from wisp.workspace.text import DEFAULT_FALLBACKS
-
-    chosen = configured.settings.encoding
-    return default_tools(
-        workspace,
-        environment=env,
-        clock=clock,
-        spool_folder=configured.paths.output,
-        shell=configured.settings.shell,
-        encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
-        box=box,
-        backgrounds=backgrounds,
-        code=code_installed(),
-        silence_limit=configured.settings.silence_limit,
-        memory_limit=configured.settings.memory_limit,
-        journal=changes_folder(configured.cwd, configured.paths.state),
-    )
-
-
-def _offered(tools: Sequence[Tool], settings: Settings) -> Sequence[Tool]:
-    if settings.tools is None:
-        return tools
-    names = [tool.spec.name for tool in tools]
-    unknown = [name for name in settings.tools if name not in names]
-    if unknown:
-        raise OpenFailed(f"there is no tool {unknown[0]!r}; the tools are: {', '.join(names)}", 2)
-    return [tool for tool in tools if tool.spec.name in settings.tools]
 
 
 def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tuple[Storage, bool, str]:

@@ -9,6 +9,7 @@ import msgspec
 
 from wisp.host.commands import AnyCommand
 from wisp.host.events import Envelope
+from wisp.host.slash import Reply, SlashCommand
 from wisp.host.snapshot import Snapshot
 
 
@@ -18,7 +19,9 @@ class OpenRequest(msgspec.Struct, frozen=True):
     options: Mapping[str, Any] = {}
     """Settings given on the command line, by their names in the settings file."""
     interactive: bool = False
-    """Somebody is there to be asked."""
+    """Somebody is there to be asked whether operations may run."""
+    converses: bool = False
+    """Somebody is there who types: questions of the model and about limits can be put."""
     cwd: str = ""
     """The folder to work in; empty for the process's own."""
     continue_: bool = False
@@ -74,4 +77,20 @@ class HostClient(Protocol):
 
     async def close(self) -> None:
         """Stop what runs, settle it, and let everything go."""
+        ...
+
+
+class ConversationClient(HostClient, Protocol):
+    """A connection through which a person can also exchange what is behind it."""
+
+    def commands(self) -> list[SlashCommand]:
+        """Everything that a line beginning with `/` can start."""
+        ...
+
+    async def slash(self, line: str) -> Reply:
+        """Do what such a line says.
+
+        Raises:
+            CommandRefused: there is no such command, or it cannot be done now.
+        """
         ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from wisp.harness.events import Scope
@@ -51,17 +53,49 @@ class Configure(Command, frozen=True, tag="configure"):
     permission_mode: str | None = None
 
 
+class Answer(Command, frozen=True, tag="answer"):
+    """Answer a question."""
+
+    question_id: str
+    text: str
+
+
+class QueueEdit(Command, frozen=True, tag="queue.edit"):
+    """Give a waiting message other words; refused where the queue is not at `revision` any more."""
+
+    id: str
+    text: str
+    revision: int | None = None
+
+
+class QueuePop(Command, frozen=True, tag="queue.pop"):
+    """Take a waiting message back: that one, or the newest; told by `queue.updated`."""
+
+    id: str = ""
+    revision: int | None = None
+
+
+class QueueClear(Command, frozen=True, tag="queue.clear"):
+    """Take all waiting messages back."""
+
+    revision: int | None = None
+
+
+class QueueSetMode(Command, frozen=True, tag="queue.set_mode"):
+    """Deliver all waiting messages of a queue at once, or one at a boundary."""
+
+    queue: Literal["steering", "follow_up"]
+    mode: Literal["one_at_a_time", "all"]
+    revision: int | None = None
+
+
+QueueCommand = QueueEdit | QueuePop | QueueClear | QueueSetMode
+
+
 class Compact(Command, frozen=True, tag="compact"):
     """Shorten the conversation before the next request."""
 
     instructions: str = ""
-
-
-class Answer(Command, frozen=True, tag="answer"):
-    """Answer a question with one of its choices."""
-
-    question_id: str
-    answer: str
 
 
 class ShowContext(Command, frozen=True, tag="context"):
@@ -97,6 +131,7 @@ AnyCommand = (
     | Name
     | Navigate
     | Prompt
+    | QueueCommand
     | ShowContext
     | Steer
     | UndoNavigation

@@ -22,8 +22,12 @@ from wisp.host.settings import (
 from wisp.messages.ids import Clock
 from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
 
+_COUNTED = ("turns", "cost", "tokens", "time")
 _BOUNDS = frozenset(
-    {"max_turns", "max_cost", "max_tokens", "max_time", "sandbox", "network", "tools", "permission_mode"}
+    {
+        *(f"{whose}max_{what}" for whose in ("", "session_", "day_") for what in _COUNTED),
+        *("max_repeats", "sandbox", "network", "tools", "permission_mode"),
+    }
 )
 
 

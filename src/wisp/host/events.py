@@ -13,6 +13,9 @@ import msgspec
 
 from wisp.context.ledger import Part
 from wisp.harness.events import (
+    QuestionAnswered,
+    QuestionAsked,
+    QueuedMessage,
     QueueUpdated,
     ToolApprovalRequested,
     ToolApprovalResolved,
@@ -41,7 +44,7 @@ from wisp.loop.events import (
     TurnCompleted,
     TurnStarted,
 )
-from wisp.session.events import QuestionAnswered, QuestionAsked, SessionSaved
+from wisp.session.events import SessionSaved
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -81,6 +84,15 @@ class PlanSaved(Event, frozen=True, tag="plan.saved"):
     path: str
 
 
+class ProcessEnded(Event, frozen=True, tag="process.ended"):
+    """A command that was kept running in the background ended; the model is told at the next boundary."""
+
+    id: str
+    command: str
+    exit_code: int | None
+    """None when it was stopped or could not be started."""
+
+
 def wire(envelope: Envelope, at: str) -> dict[str, Any]:
     """The envelope as one flat JSON-ready mapping; `at` is its time as text."""
     payload = msgspec.to_builtins(envelope.event)
@@ -104,12 +116,14 @@ __all__ = [
     "MessageWithdrawn",
     "Part",
     "PlanSaved",
+    "ProcessEnded",
     "ProviderRetrying",
     "ProviderSwitched",
     "QuestionAnswered",
     "QuestionAsked",
     "QueueMessageInjected",
     "QueueUpdated",
+    "QueuedMessage",
     "RepairReported",
     "SessionOpened",
     "SessionSaved",

@@ -53,6 +53,11 @@ class Paths(msgspec.Struct, frozen=True):
         return os.path.join(self.state, "plans")
 
     @property
+    def day_file(self) -> str:
+        """What was spent today, where a day has limits."""
+        return os.path.join(self.state, "spent-today.json")
+
+    @property
     def output(self) -> str:
         """Whole outputs of commands."""
         return os.path.join(self.state, "output")

@@ -7,16 +7,23 @@ that wait for a person.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 
 import msgspec
 
 from wisp.context.blocks import Block
 from wisp.context.ledger import ledger
+from wisp.context.templates import Shell
 from wisp.harness.channel import Channel
-from wisp.harness.events import ToolApprovalRequested
-from wisp.harness.mailbox import QueueFull
+from wisp.harness.events import (
+    QuestionAnswered,
+    QuestionAsked,
+    QueuedMessage,
+    QueueUpdated,
+    ToolApprovalRequested,
+)
+from wisp.harness.mailbox import QueueChanged, QueueFull
 from wisp.harness.ports import ApprovalAnswer
 from wisp.harness.runner import AgentHarness
 from wisp.host.client import CommandRefused
@@ -31,20 +38,29 @@ from wisp.host.commands import (
     Name,
     Navigate,
     Prompt,
+    QueueClear,
+    QueueCommand,
+    QueueEdit,
+    QueuePop,
+    QueueSetMode,
     ShowContext,
     Steer,
     UndoNavigation,
 )
 from wisp.host.events import ContextEstimated, Envelope, PlanSaved, SessionOpened
+from wisp.host.expanding import Expansion, expand
+from wisp.host.questions import PendingQuestions
+from wisp.host.skills import Skills
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
 from wisp.loop.limits import Limits
-from wisp.messages.content import Text
+from wisp.messages.codec import ascii_json
+from wisp.messages.content import Text, ToolCall
 from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
-from wisp.session.events import QuestionAnswered, QuestionAsked, SessionSaved
+from wisp.session.events import SessionSaved
 from wisp.session.fitting import reserve_of
 from wisp.session.keeping import Choice
 from wisp.session.runner import CodingSession
@@ -89,27 +105,35 @@ class SessionHost:
         clock: Clock,
         *,
         approvals: PendingApprovals | None,
+        questions: PendingQuestions | None = None,
         limits: Limits,
         max_time: float | None = None,
         blocks: Sequence[Block] = (),
         save_plan: Callable[[str], str] | None = None,
+        skills: Skills | None = None,
+        values: Mapping[str, str] | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._session = session
         self._snapshot = snapshot
         self._clock = clock
         self._approvals = approvals
+        self._questions = questions
         self._limits = limits
         self._max_time = max_time
         self._blocks = blocks
         self._save_plan = save_plan
+        self.skills = skills or Skills(())
+        self._values = values or {}
+        self._preparing: asyncio.Future[str] | None = None
         self._on_close = on_close
         self._subscribers: list[Channel[Envelope]] = []
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
         self._cancelled_early = ""
-        self._questions: dict[str, tuple[QuestionAsked, asyncio.Future[str]]] = {}
-        if approvals is not None:  # somebody is there to be asked
+        self._paused: asyncio.Future[str] | None = None
+        """The question that a run is paused on because its records cannot be kept."""
+        if questions is not None:  # somebody is there to be asked
             session.keeping.ask = self._storage_trouble
         self.view = View()
         self._publish(SessionOpened(snapshot.session_path, snapshot.resumed, snapshot.messages))
@@ -119,7 +143,7 @@ class SessionHost:
     def snapshot(self) -> Snapshot:
         """The state at this moment."""
         messages = self._session.state.count
-        gate = self._harness.toolbox.gate
+        gate = self.harness.toolbox.gate
         return msgspec.structs.replace(
             self._snapshot,
             messages=messages,
@@ -130,7 +154,7 @@ class SessionHost:
 
     def context(self) -> ContextEstimated:
         """What takes the space of the next request."""
-        model, toolbox = self._harness.model, self._harness.toolbox
+        model, toolbox = self.harness.model, self.harness.toolbox
         window = model.context_window
         found = ledger(
             self._blocks,
@@ -154,6 +178,26 @@ class SessionHost:
         finally:
             self._subscribers.remove(channel)
 
+    @property
+    def running(self) -> bool:
+        """Whether a run is in progress."""
+        return self._run is not None
+
+    @property
+    def session(self) -> CodingSession:
+        """The conversation behind it."""
+        return self._session
+
+    @property
+    def queue(self) -> QueueUpdated:
+        """What waits to be said."""
+        return self.harness.queues.state()
+
+    @property
+    def granted(self) -> tuple[str, ...]:
+        """Rules that a person added during this session."""
+        return tuple(rule.text for rule in self.harness.toolbox.gate.policy.granted)
+
     async def send(self, command: AnyCommand) -> None:
         """Have `command` done; see `HostClient.send`."""
         if isinstance(command, Prompt):
@@ -168,10 +212,14 @@ class SessionHost:
             self._approvals.answer(command)
         elif isinstance(command, ShowContext):
             self._publish(self.context())
-        elif isinstance(command, Answer):
-            self._answer(command)
         elif isinstance(command, Configure):
             await self._configure(command)
+        elif isinstance(command, Answer):
+            if self._questions is None:
+                raise CommandRefused("this run asks nobody")
+            self._questions.answer(command)
+        elif isinstance(command, QueueEdit | QueuePop | QueueClear | QueueSetMode):
+            self._change_queue(command)
         elif isinstance(command, Compact):
             self._session.window.ask_for(command.instructions)
         elif isinstance(command, Name):
@@ -191,30 +239,51 @@ class SessionHost:
         self._publish(SessionSaved(self._session.where, self._session.state.count))
 
     async def _storage_trouble(self, why: str) -> Choice:
-        """Pause the run: records cannot be kept, and a person decides."""
-        asked = QuestionAsked(self._clock.new_id(), why, ("again", "unkept", "stop"))
-        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._questions[asked.question_id] = asked, future
+        """Pause the run: records cannot be kept, and a person decides.  A run that is cancelled stops."""
+        assert self._questions is not None
+        asked = QuestionAsked(self._clock.new_id(), why, ("again", "unkept", "stop"), about="storage")
         self._publish(asked)
-        answer = await future
-        del self._questions[asked.question_id]
-        self._publish(QuestionAnswered(asked.question_id, answer))
+        self._paused = asyncio.ensure_future(self._questions.ask(asked))
+        await asyncio.wait([self._paused])
+        given_up = self._paused.cancelled()
+        answer = "stop" if given_up else self._paused.result()
+        self._paused = None
+        self._publish(QuestionAnswered(asked.question_id, answer, "cancelled" if given_up else "person"))
         return "again" if answer == "again" else "unkept" if answer == "unkept" else "stop"
 
-    def _answer(self, command: Answer) -> None:
-        asked, future = self._questions.get(command.question_id, (None, None))
-        if asked is None or future is None or future.done():
-            raise CommandRefused(f"no question {command.question_id!r} is waiting")
-        if command.answer not in asked.choices:
-            raise CommandRefused(f"the answers are: {', '.join(asked.choices)}")
-        future.set_result(command.answer)
-
     def _queue(self, command: Steer | FollowUp) -> None:
-        put = self._harness.steer if isinstance(command, Steer) else self._harness.follow_up
+        put = self.harness.steer if isinstance(command, Steer) else self.harness.follow_up
+        text = command.text
+        if (meant := expand(text, self.skills, self._values)) is not None:
+            if meant.shell:
+                raise CommandRefused(
+                    f"/{meant.skill.name} runs commands of its own and cannot be used during a run"
+                )
+            text = meant.text()
         try:
-            self._publish(put(command.text))
+            self._publish(put(text))
         except QueueFull as exc:
             raise CommandRefused(str(exc)) from None
+
+    def _change_queue(self, command: QueueCommand) -> None:
+        queues = self.harness.queues
+        removed: tuple[QueuedMessage, ...] = ()
+        try:
+            queues.expect(command.revision)
+            if isinstance(command, QueueEdit):
+                queues.edit(command.id, self.harness.toolbox.masker.mask_plain(command.text))
+            elif isinstance(command, QueuePop):
+                taken = queues.take_back(command.id)
+                if taken is None:
+                    raise CommandRefused("nothing waits")
+                removed = (taken,)
+            elif isinstance(command, QueueClear):
+                removed = queues.clear()
+            else:
+                queues.set_mode(command.queue, command.mode)
+        except (QueueChanged, QueueFull) as exc:
+            raise CommandRefused(str(exc)) from None
+        self._publish(queues.state(removed))
 
     async def settled(self) -> None:
         """Until no run is in progress."""
@@ -228,7 +297,7 @@ class SessionHost:
             await self.settled()
         for channel in self._subscribers:
             channel.close()
-        self._harness.toolbox.close()
+        self.harness.toolbox.close()
         self._session.close()
         if self._on_close is not None:
             await self._on_close()
@@ -236,7 +305,7 @@ class SessionHost:
     # -- one run ------------------------------------------------------------------------------------------
 
     @property
-    def _harness(self) -> AgentHarness:
+    def harness(self) -> AgentHarness:
         harness = self._session.harness
         assert harness is not None
         return harness
@@ -244,39 +313,61 @@ class SessionHost:
     def _start(self, command: Prompt) -> None:
         if self._run is not None:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
-        self._run = asyncio.ensure_future(self._serve(UserMessage((Text(command.text),))))
+        self._run = asyncio.ensure_future(
+            self._serve(command.text, expand(command.text, self.skills, self._values))
+        )
 
     def _cancel(self, reason: str) -> None:
         """Stop the run; one that is still being prepared stops with its first event."""
-        for asked, future in self._questions.values():
-            if not future.done():
-                future.set_result(asked.choices[-1])
-        if self._run is not None and not self._harness.abort(reason):
+        if self._paused:
+            self._paused.cancel()
+        if self._run is not None and not self.harness.abort(reason):
             self._cancelled_early = self._cancelled_early or reason
+            if self._preparing is not None:
+                self._preparing.cancel()
 
-    async def _serve(self, message: UserMessage) -> None:
+    async def _serve(self, text: str, meant: Expansion | None) -> None:
         timer = None
         if self._max_time is not None:
             loop = asyncio.get_running_loop()
             timer = loop.call_later(self._max_time, self._cancel, "max_time")
         self._cancelled_early = ""
         try:
-            last = await self._tell(message)
+            if meant is not None:
+                self._preparing = asyncio.ensure_future(self._filled(meant))
+                text = await self._preparing
+            last = await self._tell(UserMessage((Text(text),)))
+        except asyncio.CancelledError:
+            if self._preparing is None or not self._preparing.cancelled():
+                raise
+            last = AgentCompleted("cancelled", 0, self._cancelled_early)
         except Exception as exc:
             # Whatever broke inside is told as an event; the front end decides what becomes of the process.
             text = f"{type(exc).__name__}: {exc}"
             self._publish(ErrorReported(text, "internal"))
             last = AgentCompleted("error", self.view.run.turns, text, _kind(exc))
         finally:
-            self._run = None
+            self._run = self._preparing = None
             if timer is not None:
                 timer.cancel()
         self._keep_plan(last)
         self._publish(last)
 
+    async def _filled(self, meant: Expansion) -> str:
+        """A command's text with the output of its lines of shell: each judged, and asked about, as a call."""
+        outputs: dict[int, str] = {}
+        for place, part in enumerate(meant.parts):
+            if isinstance(part, Shell):
+                call = ToolCall(self._clock.new_id(), "bash", ascii_json({"command": part.command}).decode())
+                await self._session.audit("command_shell", {"command": part.command, "of": meant.skill.name})
+                ready = await self.harness.toolbox.prepare(call, self._publish)
+                outcome = ready.failure or await ready.run(self._publish)
+                outputs[place] = outcome.text
+        return meant.text(outputs)
+
     def _keep_plan(self, last: AgentCompleted) -> None:
         """In plan mode: what the model ended with is the plan."""
-        planning = self._save_plan is not None and self._harness.toolbox.gate.policy.mode == "plan"
+        planning = self._save_plan is not None and self.harness.toolbox.gate.policy.mode == "plan"
         if not planning or last.stop_reason != "model_finished" or not (self.view.run.answer or "").strip():
             return
         assert self._save_plan is not None
@@ -292,7 +383,7 @@ class SessionHost:
         async with aclosing(self._session.prompt(message, limits=self._limits)) as events:
             async for event in events:
                 if self._cancelled_early:
-                    self._harness.abort(self._cancelled_early)
+                    self.harness.abort(self._cancelled_early)
                 if isinstance(event, AgentCompleted):
                     last = event
                 else:
@@ -304,9 +395,13 @@ class SessionHost:
             if command.permission_mode not in MODES:
                 known = ", ".join(MODES)
                 raise CommandRefused(f"{command.permission_mode!r} is no mode; the modes are: {known}")
-            gate = self._harness.toolbox.gate
+            gate = self.harness.toolbox.gate
             await self._session.set_({"permission_mode": command.permission_mode})
             gate.policy = msgspec.structs.replace(gate.policy, mode=command.permission_mode)
+
+    def tell(self, event: Event) -> None:
+        """Tell front ends of something that happened outside a run."""
+        self._publish(event)
 
     def _publish(self, event: Event) -> None:
         self._seq += 1

@@ -107,6 +107,19 @@ class Settings(msgspec.Struct, frozen=True):
     max_cost: Amount | None = None
     max_tokens: Count | None = None
     max_time: Amount | None = None
+    max_repeats: Count | None = 10
+    """Turns in a row that make the same calls and get the same results, after which the run ends or asks."""
+    session_max_turns: Count | None = None
+    """As `max_turns`, of a whole session, resumed or not; so the next three."""
+    session_max_cost: Amount | None = None
+    session_max_tokens: Count | None = None
+    session_max_time: Amount | None = None
+    """Seconds of work of a session in this process."""
+    day_max_turns: Count | None = None
+    """As `max_turns`, of everything a user does in a day (UTC); so the next three."""
+    day_max_cost: Amount | None = None
+    day_max_tokens: Count | None = None
+    day_max_time: Amount | None = None
     silence_limit: Amount | None = None
     """Seconds without output after which a command is ended."""
     memory_limit: Count | None = None
@@ -116,6 +129,8 @@ class Settings(msgspec.Struct, frozen=True):
     add_dir: tuple[str, ...] = ()
     system_prompt: str = ""
     append_system_prompt: str = ""
+    attribution: str = "Assisted-by: Wisp"
+    """The line that /commit puts at the end of a message; empty for none."""
     encoding: str = ""
     """How to read files that are not UTF-8; empty refuses them."""
     shell: str = "/bin/bash"

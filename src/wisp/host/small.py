@@ -168,6 +168,31 @@ class HostLibrary:
             *(("allow", rule.text) for rule in rules.allow),
         ]
 
+    def skills(self) -> tuple[list[dict[str, str]], tuple[str, ...]]:
+        """Skills and commands that can be used here, and what was odd about any."""
+        from wisp.host.instructions import trusted_folders
+        from wisp.host.skills import find, places
+
+        configured = self._configured()
+        folders = trusted_folders(configured, self._clock)
+        found = find(places(folders, configured.paths.home, configured.paths.config))
+        return [
+            {
+                "name": skill.name,
+                "kind": skill.kind,
+                "description": skill.description,
+                "arguments": skill.hint,
+                "source": skill.source,
+            }
+            for skill in found.all()
+        ], found.notes
+
+    def validate_skill(self, path: str) -> list[str]:
+        """What is wrong with a skill by the specification; empty for nothing."""
+        from wisp.host.skills import validate
+
+        return validate(path)
+
     def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> FileUndo:
         """An undo or redo of this folder's newest session, or of the one that `prefix` names."""
         return FileUndo(self._configured(), self._clock, redo=redo, one_turn=one_turn, prefix=prefix)

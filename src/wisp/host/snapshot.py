@@ -29,5 +29,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """What a person should know before the first prompt: repairs, ignored settings."""
     messages: int = 0
+    skills: tuple[str, ...] = ()
+    """Names of skills and commands."""
     output_format: str = "text"
     """As configured, for front ends that have a choice."""

@@ -10,11 +10,19 @@ from typing import Literal
 
 import msgspec
 
-from wisp.harness.events import ToolApprovalRequested, ToolApprovalResolved
+from wisp.harness.events import (
+    QuestionAnswered,
+    QuestionAsked,
+    QueueUpdated,
+    ToolApprovalRequested,
+    ToolApprovalResolved,
+)
 from wisp.host.events import Envelope, PlanSaved, SessionOpened
 from wisp.loop.events import (
     AgentCompleted,
     AgentStarted,
+    CompactionCompleted,
+    CompactionStarted,
     MessageCompleted,
     MessageDelta,
     MessageStarted,
@@ -64,12 +72,17 @@ class View(msgspec.Struct):
 
     session_id: str = ""
     session_path: str = ""
-    phase: Literal["idle", "thinking", "tool", "approval", "retrying"] = "idle"
+    phase: Literal["idle", "thinking", "tool", "approval", "question", "retrying"] = "idle"
     model: str = ""
     provider: str = ""
     run: RunView = msgspec.field(default_factory=RunView)
     pending: ToolApprovalRequested | None = None
     running_tool: str = ""
+    question: QuestionAsked | None = None
+    waiting: str = ""
+    """What is being waited for, in words; empty while nothing is."""
+    waiting_messages: int = 0
+    """Queued messages that were not said yet."""
     _asked_at: float = 0.0
     _answering: bool = False
     """A request is out whose answer is not whole yet."""
@@ -86,13 +99,15 @@ def reduce(view: View, envelope: Envelope) -> None:
         view.provider, view.model, view.phase = event.provider, event.model, "thinking"
     elif isinstance(event, TurnStarted):
         view.phase, view._asked_at, view._answering = "thinking", envelope.at, False
+        view.waiting = "the model"
         run.turns = event.turn
     elif isinstance(event, MessageCompleted):
         _message(view, event, envelope.at)
     elif isinstance(event, ProviderRetrying):
         view.phase = "retrying"
+        view.waiting = f"{event.delay_seconds:.1f} s, then attempt {event.attempt}: {event.reason}"
     elif isinstance(event, MessageStarted):
-        view.phase, view._answering = "thinking", True
+        view.phase, view._answering, view.waiting = "thinking", True, "the rest of the answer"
     elif isinstance(event, TurnCompleted):
         view.running_tool = ""
         if view._answering:  # nobody was told what it came to
@@ -101,19 +116,29 @@ def reduce(view: View, envelope: Envelope) -> None:
     elif isinstance(event, ProviderSwitched):
         view.provider, view.model = event.provider, event.model
     elif isinstance(event, ToolExecutionStarted):
-        view.phase, view.running_tool = "tool", event.name
+        view.phase, view.running_tool, view.waiting = "tool", event.name, event.name
     elif isinstance(event, ToolExecutionEnded):
         _ended(run, event)
     elif isinstance(event, ToolApprovalRequested):
-        view.phase, view.pending = "approval", event
+        view.phase, view.pending, view.waiting = "approval", event, f"your word on: {event.summary}"
     elif isinstance(event, ToolApprovalResolved):
-        view.phase, view.pending = "tool", None
+        view.phase, view.pending, view.waiting = "tool", None, view.running_tool
+    elif isinstance(event, QuestionAsked):
+        view.phase, view.question, view.waiting = "question", event, f"your answer to: {event.text}"
+    elif isinstance(event, QuestionAnswered):
+        view.phase, view.question, view.waiting = "thinking", None, ""
+    elif isinstance(event, CompactionStarted):
+        view.waiting = "the conversation to be shortened"
+    elif isinstance(event, CompactionCompleted):
+        view.waiting = "the model"
+    elif isinstance(event, QueueUpdated):
+        view.waiting_messages = len(event.steering) + len(event.follow_up)
     elif isinstance(event, PlanSaved):
         run.plan_file = event.path
     elif isinstance(event, AgentCompleted):
         run.stop_reason, run.error, run.failure_kind = event.stop_reason, event.error, event.failure_kind
         run.turns, run.ended_at = event.turns, envelope.at
-        view.phase, view.pending = "idle", None
+        view.phase, view.pending, view.question, view.waiting = "idle", None, None, ""
     elif isinstance(event, SessionOpened):
         view.session_id, view.session_path = envelope.session_id, event.path
 

@@ -1,6 +1,6 @@
 """What a run tells the world, and in which order.
 
-    AgentStarted
+    QueueMessageInjected*  AgentStarted
       ( TurnStarted
           (CompactionStarted  CompactionCompleted)?
           ( RepairReported | CacheBroken | ProviderSwitched | ProviderRetrying )*
@@ -184,9 +184,13 @@ class TurnCompleted(Event, frozen=True, tag="turn.completed"):
 
 
 class QueueMessageInjected(Event, frozen=True, tag="queue.message.injected"):
-    """A queued message joined the history at a request boundary."""
+    """A message joined the history at a request boundary: a queued one, or a notice of the host.
 
-    kind: Literal["steer", "follow_up", "notice"]
+    Before `AgentStarted` only notices: what happened since the last run.
+    """
+
+    kind: Literal["steer", "follow_up", "notice", "extra"]
+    """`extra` is a message that a program decided on at the boundary."""
     message: Message
 
 

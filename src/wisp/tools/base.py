@@ -25,6 +25,8 @@ class RunContext:
     """Blocking work must poll it at least every 100 ms and settle within 500 ms of it being set."""
     progress: Callable[[str], None]
     """Takes a piece of live output; may be called from any thread, never blocks, never raises."""
+    ask: Callable[[str, tuple[str, ...]], Awaitable[str]] | None = None
+    """Asks a person a question with options (or none) and waits; None where nobody is there."""
 
 
 Run = Callable[[RunContext], ToolOutcome] | Callable[[RunContext], Awaitable[ToolOutcome]]

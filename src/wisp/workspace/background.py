@@ -60,12 +60,12 @@ class Background:
         """Whether it has not ended yet."""
         return self.ending is None and not self.trouble
 
-    def begin(self, start: Start) -> None:
-        """Start it in a thread of its own."""
+    def begin(self, start: Start, ended: Callable[[Background], object]) -> None:
+        """Start it in a thread of its own; `ended` is called there when it is over."""
         stdin, self._input = os.pipe()
         os.set_blocking(self._input, False)
         threading.Thread(
-            target=self._live, args=(start, stdin), name=f"wisp-{self.name}", daemon=True
+            target=self._live, args=(start, stdin, ended), name=f"wisp-{self.name}", daemon=True
         ).start()
 
     def read(self, wait: float, stop: StopToken) -> News:
@@ -103,7 +103,7 @@ class Background:
         with self._changed:
             return self._changed.wait_for(lambda: not self.running, wait)
 
-    def _live(self, start: Start, stdin: int) -> None:
+    def _live(self, start: Start, stdin: int, ended: Callable[[Background], object]) -> None:
         ending, trouble = None, ""
         try:
             ending = start(self._stop, self._take, stdin)
@@ -122,6 +122,7 @@ class Background:
                 os.close(self._input)
                 self._input = -1
                 self._changed.notify_all()
+            ended(self)
 
     def _take(self, data: bytes) -> None:
         with self._changed:
@@ -143,6 +144,8 @@ class Backgrounds:
 
     def __init__(self) -> None:
         self._all: dict[str, Background] = {}
+        self.on_end: Callable[[Background], object] = lambda one: None
+        """Called in some thread when one ended; must not block or raise."""
 
     def start(self, command: str, spool: Spool, start: Start, *, boxed: bool) -> Background:
         """Start one more; `boxed` says whether it runs in a sandbox.
@@ -154,8 +157,11 @@ class Backgrounds:
             raise Refused("too_many", f"{MOST} background commands are running; stop one first")
         made = Background(f"p{len(self._all) + 1}", command, spool, boxed)
         self._all[made.name] = made
-        made.begin(start)
+        made.begin(start, self._over)
         return made
+
+    def _over(self, one: Background) -> None:
+        self.on_end(one)
 
     def all(self) -> list[Background]:
         """Every one so far, oldest first."""

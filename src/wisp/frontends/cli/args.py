@@ -23,6 +23,7 @@ COMMANDS = (
     "auth",
     "trust",
     "permissions",
+    "skills",
     "config",
     "context",
     "doctor",
@@ -46,6 +47,7 @@ commands:
   wisp trust status|allow|revoke|forget [DIR]
   wisp permissions why 'CMD'  allow, ask or deny, and why (also: list, test FILE)
   wisp context                what takes the space of the next request
+  wisp skills list|validate DIR  what /name can start; is a skill as the specification wants it
   wisp config show            every setting and where it comes from
   wisp doctor                 what works here
 
@@ -389,6 +391,13 @@ _PARSE: dict[str, _Read] = {
     "trust": _words("trust", "status|allow|revoke|forget [DIR]", "Whose files are read.", most=2),
     "permissions": _words(
         "permissions", "why 'COMMAND' | list | test FILE", "What may run, and why.", most=2
+    ),
+    "skills": _words(
+        "skills",
+        "list [--json] | validate DIR...",
+        "Skills and commands of this folder, and whether one keeps to the Agent Skills specification.",
+        most=100,
+        flags=_JSON,
     ),
     "config": _words("config", "show [--json]", "Every setting and its origin.", most=1, flags=_JSON),
     "doctor": _words("doctor", "[--json]", "What works here.", most=0, flags=_JSON),

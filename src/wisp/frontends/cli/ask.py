@@ -36,10 +36,14 @@ class LineReader:
         self._descriptor = descriptor
         self._buffer = b""
         self._eof = False
-        self._ready: asyncio.Event | None = None
+        self._reading = asyncio.Lock()
 
     async def line(self) -> str | None:
-        """The next line without its end; None at the end of input."""
+        """The next line without its end; None at the end of input.  Readers take turns."""
+        async with self._reading:
+            return await self._line()
+
+    async def _line(self) -> str | None:
         while b"\n" not in self._buffer and not self._eof:
             await self._fill()
         if not self._buffer:
@@ -75,42 +79,51 @@ class LineReader:
 
 
 class Asker:
-    """Puts approval requests as plain questions, one at a time."""
+    """Puts approval requests and questions in plain words."""
 
     def __init__(self, reader: LineReader) -> None:
         self._reader = reader
         self._asking: dict[str, asyncio.Task[None]] = {}
 
+    @property
+    def busy(self) -> bool:
+        """Whether it waits for what is typed."""
+        return bool(self._asking)
+
     def watch(self, client: HostClient, event: Event) -> None:
         """Take one event: ask when something is requested, stop asking when it was settled elsewhere."""
         if isinstance(event, ToolApprovalRequested):
             self._asking[event.call_id] = asyncio.ensure_future(self._ask(client, event))
-        elif isinstance(event, ToolApprovalResolved):
-            self._settled(event.call_id)
         elif isinstance(event, QuestionAsked):
-            self._asking[event.question_id] = asyncio.ensure_future(self._choose(client, event))
-        elif isinstance(event, QuestionAnswered):
-            self._settled(event.question_id)
+            self._asking[event.question_id] = asyncio.ensure_future(self._put(client, event))
+        elif isinstance(event, ToolApprovalResolved | QuestionAnswered):
+            name = event.call_id if isinstance(event, ToolApprovalResolved) else event.question_id
+            task = self._asking.pop(name, None)
+            if task is not None:
+                task.cancel()
 
-    def _settled(self, name: str) -> None:
-        task = self._asking.pop(name, None)
-        if task is not None:
-            task.cancel()
-
-    async def _choose(self, client: HostClient, asked: QuestionAsked) -> None:
-        """Put a question until one of its choices is given; its first letter will do."""
-        print(f"\n{shown(asked.text)}", file=sys.stderr)
+    async def _put(self, client: HostClient, asked: QuestionAsked) -> None:
+        """A question with its options numbered; a number, the words, or how only they begin, is an answer."""
+        rows = [f"  {number}. {_line(option)}" for number, option in enumerate(asked.options, 1)]
+        print("\n".join(["", shown(asked.text), *rows]), file=sys.stderr)
         await self._reader.flush()
         while True:
-            choices = ", ".join(f"[{word[0]}]{word[1:]}" for word in asked.choices)
-            print(f"{choices}: ", end="", file=sys.stderr, flush=True)
-            said = await self._reader.line()
-            word = asked.choices[-1] if said is None else said.strip().lower()
-            fits = [choice for choice in asked.choices if word and choice.startswith(word)]
-            if len(fits) == 1:
-                with suppress(CommandRefused):  # settled meanwhile
-                    await client.send(Answer(asked.question_id, fits[0]))
+            print("Answer: ", end="", file=sys.stderr, flush=True)
+            line = await self._reader.line()
+            said = (line or "").strip()
+            if said.isdecimal() and 0 < int(said) <= len(asked.options):
+                said = asked.options[int(said) - 1]
+            elif line is None and asked.options:
+                said = asked.options[-1]
+            elif said and len(fits := [one for one in asked.options if one.startswith(said.lower())]) == 1:
+                said = fits[0]
+            try:
+                await client.send(Answer(asked.question_id, said))
                 return
+            except CommandRefused as exc:
+                if line is None or not self.busy:
+                    return
+                print(_line(str(exc)), file=sys.stderr)
 
     async def _ask(self, client: HostClient, request: ToolApprovalRequested) -> None:
         print(question(request), file=sys.stderr)

@@ -6,38 +6,36 @@ import asyncio
 import signal
 import sys
 import time
+from collections.abc import Coroutine
 from contextlib import aclosing, suppress
+from typing import Any
 
 from wisp.frontends.cli.ask import Asker, LineReader
-from wisp.frontends.cli.context import context_table
 from wisp.frontends.cli.exitcodes import INTERRUPTED, OK, verdict
 from wisp.frontends.cli.print import TextOutput, explain
-from wisp.frontends.cli.terminal import is_terminal, safe
-from wisp.host.client import CommandRefused, HostClient
-from wisp.host.commands import Cancel, Compact, Configure, Name, Navigate, Prompt, ShowContext, UndoNavigation
+from wisp.frontends.cli.terminal import is_terminal, one_line, safe
+from wisp.host.client import CommandRefused, ConversationClient
+from wisp.host.commands import Cancel, Prompt, Steer
 from wisp.host.events import (
     AgentCompleted,
-    ContextEstimated,
+    Event,
     MessageDelta,
+    ProcessEnded,
+    QuestionAnswered,
+    QuestionAsked,
+    QueueMessageInjected,
+    ToolApprovalRequested,
+    ToolApprovalResolved,
 )
 from wisp.host.view import View, reduce
 
-HELP = """\
-/help                 this list
-/compact [WISH]       shorten the conversation before the next message
-/context              what takes the space of the next request
-/tree [go N [summary] | back]
-                         show the messages with their branches; go on from another one; take that back
-/name NAME            give the conversation a name
-/permissions [MODE]   show or set the permission mode: read-only, plan, ask, auto, full
-/quit                 leave (also Ctrl+D, or Ctrl+C twice)
-Anything else is a message to the model.  Ctrl+C stops the run in progress."""
+_QUESTIONS = (ToolApprovalRequested, ToolApprovalResolved, QuestionAsked, QuestionAnswered)
 
 
 class PlainChat:
     """One conversation on one pair of streams."""
 
-    def __init__(self, client: HostClient) -> None:
+    def __init__(self, client: ConversationClient) -> None:
         self._client = client
         self._reader = LineReader(sys.stdin.fileno())
         self._asker = Asker(self._reader)
@@ -47,6 +45,9 @@ class PlainChat:
         self._last_interrupt = 0.0
         self._running = False
         self._leave = asyncio.Event()
+        self._quitting = False
+        self._changed = asyncio.Event()
+        """Who may read what is typed has changed, or the run is over."""
 
     async def run(self, first: str = "") -> int:
         """Converse until the person leaves; returns the exit code."""
@@ -78,15 +79,96 @@ class PlainChat:
                 text = await self._next_line()
                 if text is None:
                     print(flush=True)
-                    return INTERRUPTED if self._leave.is_set() else OK
+                    return INTERRUPTED if self._leave.is_set() and not self._quitting else OK
                 text = text.strip()
-            if text in ("/quit", "/exit", ":q"):
+            if text in (":q", "/exit"):
                 return OK
-            if text.startswith("/") and not text.startswith("//"):
-                await self._slash(text)
-            elif text:
-                await self._send(text)
+            if text and await self._said(text):
+                return OK
             text = ""
+
+    async def _said(self, text: str) -> bool:
+        """Do what a line says while no run is in progress; whether the person leaves."""
+        if not text.startswith("/") or text.startswith("//"):
+            await self._during(self._client.send(Prompt(text)))
+            return False
+        return await self._during(self._slash(text))
+
+    async def _during(self, start: Coroutine[Any, Any, bool | None]) -> bool:
+        """Start something, and where that was a run, listen to the person until it is over."""
+        self._done.clear()
+        self._running = True
+        try:
+            leave = await start
+            if leave is not None:  # a command that started no run
+                return leave
+            await self._listen()
+            self._say_what_waits()
+        except CommandRefused as exc:
+            print(safe(str(exc)), flush=True)
+        finally:
+            self._running = False
+        return False
+
+    async def _listen(self) -> None:
+        """Until the run is over: what is typed steers it, a line with a slash is a command.
+
+        Lines from a pipe wait for their turn instead: whoever wrote them did not see the run.
+        """
+        typing = is_terminal(sys.stdin)
+        while not self._done.is_set():
+            self._changed.clear()
+            waiting: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._changed.wait())]
+            if typing and not self._asker.busy:
+                waiting.append(asyncio.ensure_future(self._reader.line()))
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for one in waiting:
+                one.cancel()
+            results = await asyncio.gather(*waiting, return_exceptions=True)
+            line = results[1] if len(results) > 1 else ""
+            typing = typing and line is not None
+            if isinstance(line, str) and line.strip():
+                await self._interject(line.strip())
+
+    async def _interject(self, line: str) -> None:
+        """A line that was typed while a run is in progress."""
+        try:
+            if line.startswith("/") and not line.startswith("//"):
+                if await self._slash(line):
+                    self._quitting = True
+                    self._interrupt_for_good()
+            else:
+                await self._client.send(Steer(line))
+                print("[it will be said before the next request; /queue shows what waits]", flush=True)
+        except CommandRefused as exc:
+            print(safe(str(exc)), flush=True)
+
+    async def _slash(self, line: str) -> bool | None:
+        """Do a command; whether the person leaves, None when it started a run."""
+        reply = await self._client.slash(line)
+        if reply.text:
+            print(safe(reply.text), flush=True)
+        if reply.copy:
+            self._copy(reply.copy)
+        return None if reply.started else reply.leave
+
+    @staticmethod
+    def _copy(text: str) -> None:
+        """To the clipboard by the terminal (OSC 52), which may be far away; to a pipe as it is."""
+        if not is_terminal(sys.stdout):
+            print(safe(text), flush=True)
+            return
+        import base64
+
+        sys.stdout.write(f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07")
+        print("[copied, if your terminal allows it]", flush=True)
+
+    def _say_what_waits(self) -> None:
+        waiting = self._view.waiting_messages
+        if waiting:
+            print(
+                f"[{waiting} waiting: said with your next message; /queue shows or changes them]", flush=True
+            )
 
     async def _next_line(self) -> str | None:
         reading = asyncio.ensure_future(self._reader.line())
@@ -97,59 +179,6 @@ class PlainChat:
             return reading.result()
         reading.cancel()
         return None
-
-    async def _send(self, text: str) -> None:
-        self._done.clear()
-        self._running = True
-        try:
-            await self._client.send(Prompt(text))
-            await self._done.wait()
-        except CommandRefused as exc:
-            print(safe(str(exc)), flush=True)
-        finally:
-            self._running = False
-
-    async def _slash(self, line: str) -> None:
-        name, _, rest = line.partition(" ")
-        if name == "/help":
-            print(HELP, flush=True)
-        elif name == "/compact":
-            await self._client.send(Compact(rest.strip()))
-            print("the conversation will be shortened before your next message", flush=True)
-        elif name == "/context":
-            await self._client.send(ShowContext())
-            await asyncio.sleep(0)  # the answer comes as an event
-        elif name == "/name":
-            await self._client.send(Name(rest.strip()))
-        elif name == "/tree":
-            await self._tree(rest.split())
-        elif name == "/permissions":
-            if rest.strip():
-                try:
-                    await self._client.send(Configure(permission_mode=rest.strip()))
-                except CommandRefused as exc:
-                    print(safe(str(exc)), flush=True)
-                    return
-            print(f"permission mode: {self._client.snapshot().permission_mode}", flush=True)
-        else:
-            print(f"there is no command {safe(name)}; /help lists them", flush=True)
-
-    async def _tree(self, words: list[str]) -> None:
-        from wisp.frontends.cli.sessions import print_tree
-        from wisp.host.store import tree_of
-
-        try:
-            if words[:1] == ["go"] and len(words) >= 2:
-                await self._client.send(Navigate(words[1], summarise="summary" in words[2:]))
-            elif words == ["back"]:
-                await self._client.send(UndoNavigation())
-            path = self._client.snapshot().session_path
-            if path:
-                print_tree(tree_of(path))
-            else:
-                print("this conversation is not kept", flush=True)
-        except CommandRefused as exc:
-            print(safe(str(exc)), flush=True)
 
     async def _watch(self) -> None:
         live = is_terminal(sys.stdout)
@@ -162,8 +191,7 @@ class PlainChat:
                     sys.stdout.flush()
                 self._output.event(envelope)
                 self._asker.watch(self._client, event)
-                if isinstance(event, ContextEstimated):
-                    print(context_table(event), flush=True)
+                self._tell(event)
                 if isinstance(event, AgentCompleted):
                     judged = verdict(self._view.run, headless=False)
                     print(flush=True)
@@ -172,6 +200,22 @@ class PlainChat:
                         why = "stopped" if stopped else explain(self._view.run, judged)
                         print(safe(f"[{why}]"), flush=True)
                     self._done.set()
+                    self._changed.set()
+
+    def _tell(self, event: Event) -> None:
+        if isinstance(event, _QUESTIONS):
+            self._changed.set()
+        elif isinstance(event, QueueMessageInjected):
+            who = "the model is told" if event.kind == "notice" else "said now"
+            print(f"[{who}: {one_line(event.message.text, 100)}]", file=sys.stderr, flush=True)
+        elif isinstance(event, ProcessEnded):
+            how = "was stopped" if event.exit_code is None else f"ended with exit code {event.exit_code}"
+            print(f"[{safe(event.id)} {how}: {one_line(event.command, 60)}]", file=sys.stderr, flush=True)
+
+    def _interrupt_for_good(self) -> None:
+        self._leave.set()
+        self._done.set()
+        self._changed.set()
 
     def _interrupt(self) -> None:
         now = time.monotonic()
@@ -182,7 +226,6 @@ class PlainChat:
                 self._cancelling = asyncio.ensure_future(self._client.send(Cancel()))
             print("\n[stopping; Ctrl+C again to leave]", flush=True)
         elif twice:
-            self._leave.set()
-            self._done.set()
+            self._interrupt_for_good()
         else:
             print("\n[Ctrl+C again to leave]", flush=True)

@@ -45,6 +45,8 @@ def verdict(run: RunView, *, headless: bool, signal_code: int = INTERRUPTED) -> 
     if reason == "turn_limit":
         return Verdict("error_max_turns", BUDGET, reason)
     if reason == "budget":
+        if run.failure_kind == "time":
+            return Verdict("error_max_time", TIMEOUT, reason)
         return Verdict(_BUDGETS.get(run.failure_kind, "error_max_tokens"), BUDGET, reason)
     if reason == "cancelled":
         if run.error == "max_time":

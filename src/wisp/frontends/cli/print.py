@@ -245,7 +245,7 @@ class StreamOutput:
                 "permission_mode": snapshot.permission_mode,
                 "sandbox": snapshot.sandbox,
                 "mcp_servers": [],
-                "skills": [],
+                "skills": snapshot.skills,
                 "instructions": [msgspec.to_builtins(item) for item in snapshot.instructions],
                 "notes": snapshot.notes,
             }

@@ -9,14 +9,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from wisp.frontends.cli.args import Invocation
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, USAGE, Verdict
 from wisp.frontends.cli.terminal import is_terminal, safe
-from wisp.host.client import HostClient, OpenFailed, OpenRequest
+from wisp.host.client import ConversationClient, HostClient, OpenFailed, OpenRequest
 from wisp.host.view import RunView
 
 Opener = Callable[[OpenRequest], Awaitable[HostClient]]
 """Builds a host; raises `OpenFailed`."""
 
 
-def run(invocation: Invocation, opener: Opener) -> int:
+Converser = Callable[[OpenRequest], Awaitable[ConversationClient]]
+"""The same for a conversation."""
+
+
+def run(invocation: Invocation, opener: Opener, converser: Converser) -> int:
     """Do what `invocation` says; returns the exit code."""
     interactive = is_terminal(sys.stdin) and is_terminal(sys.stdout)
     if invocation.command == "run" and not invocation.headless and not interactive:
@@ -28,7 +32,7 @@ def run(invocation: Invocation, opener: Opener) -> int:
         print("wisp: a conversation needs a terminal; use -p for one run", file=sys.stderr)
         return USAGE
     if not invocation.headless:
-        return asyncio.run(_chat(invocation, opener))
+        return asyncio.run(_chat(invocation, converser))
     # Standard input is read before the event loop runs, so that Ctrl+C ends a read that never ends.
     from wisp.frontends.cli.streams import NoInput, piped_text
 
@@ -43,11 +47,11 @@ def run(invocation: Invocation, opener: Opener) -> int:
     return asyncio.run(_headless(invocation, prompt, opener, form))
 
 
-async def _chat(invocation: Invocation, opener: Opener) -> int:
+async def _chat(invocation: Invocation, converser: Converser) -> int:
     from wisp.frontends.cli.chat import PlainChat
 
     try:
-        client = await opener(request_of(invocation, interactive=True))
+        client = await converser(request_of(invocation, interactive=True, converses=True))
     except OpenFailed as exc:
         print(f"wisp: {safe(str(exc))}", file=sys.stderr)
         return exc.exit_code
@@ -58,23 +62,27 @@ async def _chat(invocation: Invocation, opener: Opener) -> int:
 
 
 def print_instructions(
-    invocation: Invocation, assemble: Callable[[OpenRequest], Sequence[tuple[str, str]]]
+    invocation: Invocation,
+    assemble: Callable[[OpenRequest], tuple[Sequence[tuple[str, str, int]], Sequence[str]]],
 ) -> int:
     """Show every instruction block that a run would begin with, and where it comes from."""
     try:
-        blocks = assemble(request_of(invocation, interactive=False))
+        blocks, notes = assemble(request_of(invocation, interactive=False))
     except OpenFailed as exc:
         print(f"wisp: {safe(str(exc))}", file=sys.stderr)
         return exc.exit_code
-    for source, text in blocks:
-        print(f"--- {safe(source)} ({len(text.encode()):,} bytes)")
+    for note in notes:
+        print(safe(note), file=sys.stderr)
+    for source, text, size in blocks:
+        print(f"--- {safe(source)} ({size:,} bytes)")
         print(safe(text).rstrip() + "\n")
     return OK
 
 
-def request_of(invocation: Invocation, *, interactive: bool) -> OpenRequest:
+def request_of(invocation: Invocation, *, interactive: bool, converses: bool = False) -> OpenRequest:
     """What a command line asks of the host."""
     return OpenRequest(
+        converses=converses,
         options=invocation.settings,
         interactive=interactive,
         cwd=invocation.cwd,

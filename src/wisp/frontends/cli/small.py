@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from wisp.frontends.cli.args import Invocation
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, REFUSED, USAGE
 from wisp.frontends.cli.print import write_json
-from wisp.frontends.cli.terminal import confirmed, safe
+from wisp.frontends.cli.terminal import confirmed, one_line, safe
 from wisp.host.client import OpenFailed
 
 
@@ -22,6 +22,8 @@ class Library(Protocol):
     def trust(self, verb: str, folder: str) -> str: ...
     def judge(self, command: str) -> tuple[str, str]: ...
     def rules(self) -> list[tuple[str, str]]: ...
+    def skills(self) -> tuple[list[dict[str, str]], tuple[str, ...]]: ...
+    def validate_skill(self, path: str) -> list[str]: ...
     def config(self) -> list[dict[str, Any]]: ...
     def doctor(self) -> list[dict[str, str]]: ...
     def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> UndoLike: ...
@@ -65,6 +67,33 @@ def run_small(invocation: Invocation, library: Library) -> int:
 def _usage(text: str) -> int:
     print(f"wisp: {text}", file=sys.stderr)
     return USAGE
+
+
+def _skills(invocation: Invocation, library: Library) -> int:
+    verb, *rest = invocation.words or ["list"]
+    if verb == "validate" and rest:
+        return max(_validate(path, library.validate_skill(path)) for path in rest)
+    if verb != "list" or rest:
+        return _usage("use 'wisp skills list' or 'wisp skills validate DIR'")
+    rows, notes = library.skills()
+    for note in notes:
+        print(safe(note), file=sys.stderr)
+    for row in rows:
+        if invocation.json:
+            write_json(row)
+        else:
+            print(one_line(f"/{row['name']:24} {row['description'] or row['kind']}  ({row['source']})"))
+    return OK
+
+
+def _validate(path: str, faults: list[str]) -> int:
+    if not faults:
+        print(f"{safe(path)}: a valid skill")
+        return OK
+    print(f"{safe(path)}:", file=sys.stderr)
+    for fault in faults:
+        print(f"  - {safe(fault)}", file=sys.stderr)
+    return FAILED
 
 
 def _models(invocation: Invocation, library: Library) -> int:
@@ -199,6 +228,7 @@ _COMMANDS = {
     "models": _models,
     "trust": _trust,
     "permissions": _permissions,
+    "skills": _skills,
     "config": _config,
     "doctor": _doctor,
     "undo": _undo,

@@ -1,0 +1,80 @@
+"""What the model is told between turns because the world moved: a folder's own instructions when a tool first
+touches it, a background command that ended.
+
+Implements the harness's `News`.  What it already told is looked up in the conversation, so that it is told
+again after a compaction took it away, and not again after a resume.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from wisp.host.instructions import notes_of
+from wisp.messages.message import Message, Notice
+from wisp.messages.tool import Effect
+from wisp.tools.process import ended_line
+from wisp.workspace.background import Backgrounds
+from wisp.workspace.root import Workspace
+
+NESTED_BYTES = 8_192
+"""Most bytes told of one folder's instructions."""
+
+
+class HostNews:
+    """Collects what happened; nothing is read before somebody asks.
+
+    Args:
+        workspace: whose first root is the working directory.
+        trusted: whether files of that folder may be read as instructions.
+    """
+
+    def __init__(self, workspace: Workspace, backgrounds: Backgrounds, *, trusted: bool) -> None:
+        self._workspace = workspace
+        self._backgrounds = backgrounds
+        self._trusted = trusted
+        self._touched: dict[str, None] = {}
+        self._known: dict[str, bool] = {}
+        """Folders that were looked into, and whether they have instructions."""
+
+    def touched(self, effects: Sequence[Effect]) -> None:
+        """A call with these effects ran."""
+        if not self._trusted:
+            return
+        base = self._workspace.cwd.rstrip("/") + "/"
+        for effect in effects:
+            if effect.kind in ("read", "write") and effect.target.startswith(base):
+                parts = effect.target[len(base) :].split("/")
+                for depth in range(1, len(parts) + 1):
+                    folder = "/".join(parts[:depth])
+                    if self._known.get(folder, True):
+                        self._touched[folder] = None
+
+    def collect(self, history: Sequence[Message]) -> list[str]:
+        """See `harness.ports.News`."""
+        told = [f"[{ended_line(one)}; process read shows its output]" for one in self._backgrounds.ended()]
+        if not self._touched:
+            return told
+        folders, self._touched = list(self._touched), {}
+        said = {m.text.partition("\n")[0] for m in history if isinstance(m, Notice)}
+        for folder in folders:
+            if not os.path.isdir(os.path.join(self._workspace.cwd, folder)):
+                continue
+            notes: list[str] = []
+            found = notes_of(self._workspace, folder, notes)
+            self._known[folder] = found is not None
+            if found is None:
+                continue
+            path, text = found
+            head = f"Notes by the project's authors for what lies below {folder}/, from {path}:"
+            if head not in said:
+                told.append(f"{head}\n\n{_cut(text.strip())}")
+        return told
+
+
+def _cut(text: str) -> str:
+    data = text.encode("utf-8", "replace")
+    if len(data) <= NESTED_BYTES:
+        return text
+    shown = data[:NESTED_BYTES].decode("utf-8", "ignore")
+    return f"{shown}\n[cut here: {len(data) - len(shown.encode()):,} bytes more; read the file for the rest]"
