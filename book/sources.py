@@ -31,8 +31,9 @@ class Piece:
 
     @property
     def text(self) -> str:
-        """The lines as they stand, without blank ones at either end."""
-        lines = self.path.read_text(encoding="utf-8").splitlines()[self.first - 1 : self.last]
+        """The lines as they stand, without the marks of regions and without blank ones at either end."""
+        every = self.path.read_text(encoding="utf-8").splitlines()[self.first - 1 : self.last]
+        lines = [line for line in every if not line.strip().startswith(("# region: ", "# endregion: "))]
         return "\n".join(lines).strip("\n") + "\n"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 START = re.compile(
-    r"(?P<kind>turn|call|result|steering|follow-up|approval requested|approval granted|approval_denied|dispatch"
+    r"(?P<kind>request fails|bug before effect|bug after effect|disk full|turn|call|result|steering|follow-up|approval requested|approval granted|approval_denied|dispatch"
     r"|host sees|stopped|request|retry opening|kept text|tests|person|made room|overflow|killed)"
     r"(?P<name>[^:\n]*): ?(?P<text>.*)"
 )
