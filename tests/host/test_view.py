@@ -140,7 +140,13 @@ def test_wire_types_are_those_of_the_contract() -> None:
         and value is not Event
     }
     assert set(CONTRACT) <= tags
-    assert tags - set(CONTRACT) <= {"session.opened", "cache.broken", "provider.switched", "plan.saved"}
+    assert tags - set(CONTRACT) <= {
+        "session.opened",
+        "cache.broken",
+        "provider.switched",
+        "plan.saved",
+        "answer.checked",
+    }
 
 
 @pytest.mark.parametrize("name", wire_events.__all__)

@@ -60,6 +60,7 @@ from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 
 if TYPE_CHECKING:
+    from wisp.host.answers import AnswerCheck
     from wisp.host.conversation import Conversation
 
 
@@ -142,19 +143,17 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     masker = Masker(known_secrets(env, keys))
     service.watch(masker.add)
     gate = Gate(policy, own.approver or pending, masker)
+    checker, wish = _checking(request, configured, clock, own.boundary)
     blocks = [
         *stack.blocks,
         *(block("program", text, "the calling program") for text in own.instructions),
+        *wish,
     ]
     if own.storage is not None:
         storage, resumed, session_id = own.storage, False, clock.new_id()
     else:
         storage, resumed, session_id = _storage(request, configured, clock)
-    files = None
-    if storage.where:
-        from wisp.host.undo import snapshots_of
-
-        files = snapshots_of(workspace, configured.paths.state)
+    files = _files(storage, workspace, configured)
 
     async def close() -> None:
         backgrounds.close()
@@ -171,7 +170,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         around=Around(
             questions=questions,
             questioner=talks,
-            boundary=own.boundary,
+            boundary=checker or own.boundary,
             day_file=configured.paths.day_file,
             skills=stack.skills,
             news=HostNews(workspace, backgrounds, trusted=configured.trusted),
@@ -191,6 +190,8 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         notes=(*map(str, configured.resolved.problems), *service.notes, *mended, *stack.notes),
         on_close=close,
     )
+    if checker:
+        checker.tell = host.tell
     backgrounds.on_end = _telling(host, asyncio.get_running_loop())
     if request.record or request.replay:
         _tell_variables(service.transport, host.snapshot(), blocks)
@@ -279,6 +280,28 @@ def assemble_host(
 
 
 # -- parts ------------------------------------------------------------------------------------------------
+
+
+def _checking(
+    request: OpenRequest, configured: Configured, clock: Clock, inner: Boundary | None
+) -> tuple[AnswerCheck | None, list[Block]]:
+    """What holds the answers against the schema that was asked for, and how the model is told of it."""
+    if not request.output_schema:
+        return None, []
+    from wisp.host.answers import WISH, AnswerCheck, read_schema
+
+    schema = read_schema(absolute(request.output_schema, configured.cwd))
+    told = block("schema", WISH + msgspec.json.encode(schema).decode(), "--output-schema")
+    return AnswerCheck(schema, clock, inner), [told]
+
+
+def _files(storage: Storage, workspace: Workspace, configured: Configured) -> FileHistory | None:
+    """Snapshots for undo; none for a conversation that is kept nowhere."""
+    if not storage.where:
+        return None
+    from wisp.host.undo import snapshots_of
+
+    return snapshots_of(workspace, configured.paths.state)
 
 
 def _session(

@@ -35,6 +35,8 @@ class OpenRequest(msgspec.Struct, frozen=True):
     trust: bool = False
     no_project: bool = False
     strict_config: bool = False
+    output_schema: str = ""
+    """A file with the JSON Schema that final answers must fit."""
     record: str = ""
     replay: str = ""
 

@@ -78,6 +78,15 @@ class ContextEstimated(Event, frozen=True, tag="context.estimated"):
     """Tokens kept free for the answer."""
 
 
+class AnswerChecked(Event, frozen=True, tag="answer.checked"):
+    """The answer of the run that is about to be completed was held against the schema that was asked for."""
+
+    value: Any
+    """What it says; null where it does not fit."""
+    problem: str
+    """Why it does not fit; empty where it does."""
+
+
 class PlanSaved(Event, frozen=True, tag="plan.saved"):
     """In plan mode: the answer of the run that is about to be completed was kept as a file."""
 
@@ -103,6 +112,7 @@ def wire(envelope: Envelope, at: str) -> dict[str, Any]:
 __all__ = [
     "AgentCompleted",
     "AgentStarted",
+    "AnswerChecked",
     "CacheBroken",
     "CompactionCompleted",
     "CompactionStarted",

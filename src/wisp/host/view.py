@@ -6,7 +6,7 @@ to a list.  Whoever needs a frozen copy asks `host.snapshot`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,7 +17,7 @@ from wisp.harness.events import (
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
-from wisp.host.events import Envelope, PlanSaved, SessionOpened
+from wisp.host.events import AnswerChecked, Envelope, PlanSaved, SessionOpened
 from wisp.loop.events import (
     AgentCompleted,
     AgentStarted,
@@ -60,6 +60,10 @@ class RunView(msgspec.Struct):
     effects: int = 0
     """Effectful calls that succeeded."""
     headless_refusals: int = 0
+    structured: Any = None
+    """What the answer says, where it was to fit a schema and does."""
+    answer_problem: str = ""
+    """Why the answer does not fit the schema that was asked for."""
     plan_file: str | None = None
     """Where the answer was kept, in plan mode."""
     started_at: float = 0.0
@@ -133,6 +137,8 @@ def reduce(view: View, envelope: Envelope) -> None:
         view.waiting = "the model"
     elif isinstance(event, QueueUpdated):
         view.waiting_messages = len(event.steering) + len(event.follow_up)
+    elif isinstance(event, AnswerChecked):
+        run.structured, run.answer_problem = event.value, event.problem
     elif isinstance(event, PlanSaved):
         run.plan_file = event.path
     elif isinstance(event, AgentCompleted):

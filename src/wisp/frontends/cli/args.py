@@ -27,6 +27,7 @@ COMMANDS = (
     "config",
     "context",
     "doctor",
+    "completion",
 )
 """Words that are commands when they stand first."""
 
@@ -50,9 +51,11 @@ commands:
   wisp skills list|validate DIR  what /name can start; is a skill as the specification wants it
   wisp config show            every setting and where it comes from
   wisp doctor                 what works here
+  wisp completion bash|zsh|fish  a script that completes commands and options
 
 exit codes: 0 normal end, 1 the run failed, 2 usage, 3 configuration or credentials, 4 the provider
-failed, 5 a limit ended it, 6 refused, 124 --max-time, 130 interrupted, 143 terminated
+failed, 5 a limit ended it, 6 refused, 124 --max-time, 129 hang-up, 130 interrupted, 141 nobody reads
+the output, 143 terminated
 """
 
 
@@ -82,6 +85,7 @@ class Invocation(NamedTuple):
     trust: bool = False
     no_project: bool = False
     cwd: str = ""
+    output_schema: str = ""
     record: str = ""
     replay: str = ""
     plain: bool = False
@@ -236,6 +240,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         cwd=found.cwd or "",
         record=found.record or "",
         replay=found.replay or "",
+        output_schema=found.output_schema or "",
     )
 
 
@@ -400,5 +405,6 @@ _PARSE: dict[str, _Read] = {
         flags=_JSON,
     ),
     "config": _words("config", "show [--json]", "Every setting and its origin.", most=1, flags=_JSON),
+    "completion": _words("completion", "bash|zsh|fish", "Print a completion script.", most=1),
     "doctor": _words("doctor", "[--json]", "What works here.", most=0, flags=_JSON),
 }

@@ -98,6 +98,13 @@ OPTIONS: tuple[Option, ...] = (
         "FORMAT",
         choices=("text", "json", "stream-json"),
     ),
+    Option(
+        "output-schema",
+        "output and instructions",
+        "the answer must fit this JSON Schema",
+        "FILE",
+        setting=False,
+    ),
     Option("system-prompt", "output and instructions", "instead of the built-in one", "FILE"),
     Option("append-system-prompt", "output and instructions", "the last word", "TEXT"),
     Option("print-instructions", "output and instructions", "show them and exit", setting=False),

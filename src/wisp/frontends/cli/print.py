@@ -202,6 +202,8 @@ def explain(run: RunView, judged: Verdict) -> str:
             "what the model wanted to do was not allowed; allow it with --allow RULE, "
             "or choose another --permission-mode"
         )
+    if judged.subtype == "error_output_schema":
+        return f"the answer does not fit the schema: {run.answer_problem}"
     if judged.subtype == "cancelled":
         return "stopped; continue with --continue"
     return run.error or "the run failed"

@@ -17,13 +17,15 @@ def result_object(
     """The object of `docs/reference/result-object.md`; without a snapshot, of a run that never began."""
     usage = run.usage
     error = "the time of --max-time is used up" if verdict.subtype == "error_max_time" else run.error
+    if verdict.subtype == "error_output_schema":
+        error = f"the answer does not fit the schema: {run.answer_problem}"
     planning = snapshot is not None and snapshot.permission_mode == "plan"
     return {
         "type": "result",
         "subtype": verdict.subtype,
         "is_error": verdict.is_error,
         "result": run.answer,
-        "structured": None,
+        "structured": run.structured,
         "error": error or None,
         "stop_reason": verdict.stop_reason,
         "session_id": snapshot.session_id if snapshot else None,

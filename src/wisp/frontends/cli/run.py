@@ -95,6 +95,7 @@ def request_of(invocation: Invocation, *, interactive: bool, converses: bool = F
         trust=invocation.trust,
         no_project=invocation.no_project,
         strict_config=invocation.strict_config,
+        output_schema=invocation.output_schema,
         record=invocation.record,
         replay=invocation.replay,
     )

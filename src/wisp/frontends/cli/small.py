@@ -69,6 +69,15 @@ def _usage(text: str) -> int:
     return USAGE
 
 
+def _completion(invocation: Invocation, library: Library) -> int:
+    from wisp.frontends.cli.completion import SHELLS, completion
+
+    if list(invocation.words) not in [[shell] for shell in SHELLS]:
+        return _usage(f"say which shell: wisp completion {'|'.join(SHELLS)}")
+    print(completion(invocation.words[0]), end="")
+    return OK
+
+
 def _skills(invocation: Invocation, library: Library) -> int:
     verb, *rest = invocation.words or ["list"]
     if verb == "validate" and rest:
@@ -230,6 +239,7 @@ _COMMANDS = {
     "permissions": _permissions,
     "skills": _skills,
     "config": _config,
+    "completion": _completion,
     "doctor": _doctor,
     "undo": _undo,
     "redo": _undo,

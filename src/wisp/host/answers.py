@@ -1,0 +1,96 @@
+"""A final answer that has to be JSON of a given shape: checked when the run would end, mended once.
+
+Owns the reading of the schema and the one repair round.  The validator is `jsonschema`, imported only where a
+schema is given.  Follows JSON Schema in the draft that the schema names, else 2020-12.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from wisp.host.client import OpenFailed
+from wisp.host.events import AnswerChecked
+from wisp.loop.boundary import At, Boundary, Decision, NoBoundary
+from wisp.loop.events import Event
+from wisp.messages.content import Text
+from wisp.messages.ids import Clock
+from wisp.messages.message import AssistantMessage, UserMessage
+
+WISH = (
+    "Your final answer is read by a program: nothing but one JSON value, valid against this JSON Schema, "
+    "without any text around it.\n"
+)
+_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
+
+
+def read_schema(path: str) -> Any:
+    """The schema in a file.
+
+    Raises:
+        OpenFailed: it cannot be read, is no JSON, or no schema.
+    """
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+
+    try:
+        with open(path, "rb") as file:
+            schema = msgspec.json.decode(file.read())
+        validator_for(schema, default=Draft202012Validator).check_schema(schema)
+    except OSError as exc:
+        raise OpenFailed(f"{path}: {exc.strerror or exc}", 2) from None
+    except msgspec.DecodeError as exc:
+        raise OpenFailed(f"{path} is no JSON: {exc}", 2) from None
+    except SchemaError as exc:
+        raise OpenFailed(f"{path} is no JSON Schema: {exc.message}", 2) from None
+    return schema
+
+
+class AnswerCheck:
+    """The boundary of a run whose answer has a shape.
+
+    Args:
+        schema: what `read_schema` gave.
+        clock: for the id of the message that asks for a better answer.
+        inner: a boundary of the program that started the run; its decisions come first.
+    """
+
+    def __init__(self, schema: Any, clock: Clock, inner: Boundary | None) -> None:
+        from jsonschema.validators import Draft202012Validator, validator_for
+
+        self._validator = validator_for(schema, default=Draft202012Validator)(schema)
+        self._clock = clock
+        self._inner = inner or NoBoundary()
+        self._asked = False
+        self.tell: Callable[[Event], None] = lambda event: None
+        """Where the verdict goes, just before the run ends."""
+
+    async def decide(self, at: At) -> Decision:
+        """Ask once for an answer that fits; after that, tell whether it does."""
+        decision = await self._inner.decide(at)
+        if not at.would_stop or decision != Decision():
+            return decision
+        last = at.messages[-1] if at.messages else None
+        value, problem = self._judged(last.text if isinstance(last, AssistantMessage) else "")
+        if problem and not self._asked:
+            self._asked = True
+            text = f"{WISH}This answer is not: {problem}. Give it again, corrected."
+            return Decision(extra=(UserMessage((Text(text),), id=self._clock.new_id()),))
+        self._asked = False
+        self.tell(AnswerChecked(value, problem))
+        return Decision()
+
+    def _judged(self, text: str) -> tuple[Any, str]:
+        """The value of an answer and what is wrong with it; a fence around the whole of it is no fault."""
+        fenced = _FENCED.fullmatch(text)
+        try:
+            value = msgspec.json.decode((fenced[1] if fenced else text).encode())
+        except (msgspec.DecodeError, UnicodeEncodeError) as exc:
+            return None, f"it is no JSON ({exc})"
+        error = next(iter(self._validator.iter_errors(value)), None)
+        if error is None:
+            return value, ""
+        return None, f"{error.message[:300]} (at {error.json_path})"

@@ -1,0 +1,69 @@
+"""`--output-schema`: an answer that fits, or exit 1 and why; one chance to mend it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from process.program import Program
+from process.server import ServerThread
+
+pytestmark = pytest.mark.process
+
+SCHEMA = '{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}'
+RUN = ("-p", "go", "--output-schema", "s.json", "--output-format", "json")
+
+
+def program(tmp_path: Path, server: ServerThread, schema: str = SCHEMA) -> Program:
+    made = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+    (made.project / "s.json").write_text(schema)
+    return made
+
+
+@pytest.mark.parametrize("answer", ['{"a": 1}', '```json\n{"a": 1}\n```', ' {"a":1}\n'])
+def test_an_answer_that_fits_is_the_structured_result(tmp_path: Path, answer: str) -> None:
+    with ServerThread([{"text": answer}]) as server:
+        done = program(tmp_path, server).run(*RUN)
+        told = json.dumps(server.requests[0].json["messages"])
+
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["structured"], result["is_error"]) == (0, {"a": 1}, False)
+    assert "additionalProperties" in told
+
+
+@pytest.mark.parametrize(
+    "bad", ["not JSON", '{"a": "x"}', "{}", '{"a": 1, "b": 2}', '[{"a": 1}]', '{"a": 1} and more']
+)
+def test_an_answer_that_does_not_fit_may_be_given_again_once(tmp_path: Path, bad: str) -> None:
+    with ServerThread([{"text": bad}, {"text": '{"a": 2}'}]) as server:
+        done = program(tmp_path, server).run(*RUN)
+
+    assert (done.returncode, json.loads(done.stdout)["structured"]) == (0, {"a": 2})
+
+
+def test_an_answer_that_never_fits_ends_with_1_and_the_reason(tmp_path: Path) -> None:
+    with ServerThread([{"text": "no"}, {"text": '{"a": "x"}'}]) as server:
+        done = program(tmp_path, server).run(*RUN)
+        requests = len(server.requests)
+
+    result = json.loads(done.stdout)
+    assert (done.returncode, requests) == (1, 2)
+    assert (result["subtype"], result["structured"], result["is_error"]) == (
+        "error_output_schema",
+        None,
+        True,
+    )
+    assert "'x' is not of type 'integer' (at $.a)" in result["error"]
+    assert result["exit_code"] == 1
+
+
+@pytest.mark.parametrize("schema", ["{", '{"type": 5}', '{"type": "thing"}'])
+def test_what_is_no_schema_is_a_usage_error_before_any_request(tmp_path: Path, schema: str) -> None:
+    with ServerThread([]) as server:
+        done = program(tmp_path, server, schema).run(*RUN)
+        requests = len(server.requests)
+
+    assert (done.returncode, requests) == (2, 0)
+    assert "s.json" in done.stderr
+    assert "Traceback" not in done.stderr
