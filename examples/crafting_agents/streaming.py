@@ -58,6 +58,8 @@ class StreamAssembly:
     """
 
     report: Callable[[str], None]
+    on_text: Callable[[str], object] = len
+    """Is handed each piece of text as it comes; chapter 6 keeps them in case the rest never does."""
     response_id: str | None = None
     text_length: int = 0
     calls: dict[str, PendingCall] = field(default_factory=dict)
@@ -105,6 +107,7 @@ class StreamAssembly:
         self.text_length += len(delta)
         if self.text_length > MAX_TEXT_CHARACTERS:
             raise ProviderFailure("limit", f"more than {MAX_TEXT_CHARACTERS} characters of text")
+        self.on_text(delta)
         # repr keeps a model from sending control sequences to the terminal.
         self.report(f"text delta: {delta!r}")
 

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from .core import ScriptMismatch, ToolCall, ToolFailure, ToolSpec
 
@@ -144,31 +145,30 @@ def edit_file(root: Path, path: str, old: str, new: str) -> str:
 
 
 # region: test tool
+TEST_COMMAND = (sys.executable, "-I", "-S", "-B", "-X", "utf8", "-m", "unittest", "discover", "-p", TEST_NAME)
+
+PIPES: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+
+
 def run_tests(root: Path) -> str:
     """The test tool: one fixed command, no shell, five seconds.
 
-    A failing test is a good observation and no tool failure.  The flags keep the reader's own Python set-up
-    out (-I, -S), and stop byte code from being written (-B): an edit within one second that keeps the size
-    would otherwise be tested against the old byte code.  The empty environment keeps secrets from the code.
+    The flags keep the reader's own set-up out (-I, -S) and byte code from being written (-B), against which a
+    quick edit of equal size would otherwise be tested.  The empty environment keeps secrets from the code.
     """
-    command = [sys.executable, "-I", "-S", "-B", "-X", "utf8", "-m", "unittest", "discover", "-p", TEST_NAME]
     try:
-        done = subprocess.run(
-            command,
-            cwd=root,
-            env={},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=TEST_SECONDS,
-            check=False,
-        )
+        done = subprocess.run(TEST_COMMAND, cwd=root, env={}, timeout=TEST_SECONDS, check=False, **PIPES)
     except subprocess.TimeoutExpired as error:
         raise ToolFailure(f"the tests did not end within {TEST_SECONDS} seconds") from error
+    return describe_tests(root, done.returncode, done.stdout)
+
+
+def describe_tests(root: Path, status: int, printed: bytes) -> str:
+    """What the model sees of a test run.  A failing test is a good observation and no tool failure."""
     # Where the folder lies is nobody's business, and would make every trace different.
-    output = done.stdout.decode(errors="replace").replace(f"{root}/", "")
+    output = printed.decode(errors="replace").replace(f"{root}/", "")
     text, truncated = bound_output(output)
-    return f"exit={done.returncode} truncated={truncated}\n{text}"
+    return f"exit={status} truncated={truncated}\n{text}"
 
 
 # endregion: test tool
@@ -184,7 +184,7 @@ def make_handlers(root: Path, readable: Collection[str] = (SOURCE_NAME,)) -> Han
 
 
 def print_ending(root: Path, reason: str) -> None:
-    """Show what the run left behind: the state of the files is the proof, not the model's last sentence."""
+    """Show what the run left behind: the files are the proof, not the model's last sentence."""
     print(f"final source:\n{(root / SOURCE_NAME).read_text('utf-8', 'replace')}\nstopped: {reason}")
 
 

@@ -98,6 +98,15 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.host.demo import open_demo
 
         return run_demo(open_demo, deny_edits=invocation.deny_edits)
+    if command == "context":
+        import asyncio
+
+        from wisp.frontends.cli.context import run_context
+        from wisp.frontends.cli.run import request_of
+        from wisp.host.looking import context_of
+
+        request = request_of(invocation, interactive=False)
+        return run_context(invocation, lambda prefix: asyncio.run(context_of(request, prefix)))
     from wisp.host.client import OpenRequest
     from wisp.host.small import HostLibrary
 

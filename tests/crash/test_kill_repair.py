@@ -21,9 +21,9 @@ from wisp.testing.steps import Call, Step
 
 pytestmark = pytest.mark.process
 
-APPENDS = 24
-"""Appends of the undisturbed run: prompt; 4 x (request, answer, call, result); request, answer; end; and a
-snapshot before each of the three turns with effects and after the last."""
+APPENDS = 25
+"""Appends of the undisturbed run: prompt; 4 x (request, answer, call, result); request, answer; end; the settings;
+and a snapshot before each of the three turns with effects and after the last."""
 
 UNKNOWN = ("(interrupted)", "(not_started)")
 

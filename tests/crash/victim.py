@@ -18,8 +18,10 @@ from wisp.host.build import Overrides, open_host
 from wisp.host.client import OpenRequest
 from wisp.host.commands import Prompt
 from wisp.host.events import AgentCompleted
+from wisp.session.fold import Fold
 from wisp.session.journal import FileJournal
 from wisp.session.records import Record
+from wisp.session.state import State
 from wisp.session.storage import Loaded
 
 
@@ -45,6 +47,12 @@ class KillingStorage:
         self._inner.append(records, sync=sync)
         if self._left == 0 and self._when == "after":
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def folded(self) -> Fold:
+        return self._inner.folded()
+
+    def remember(self, state: State) -> None:
+        self._inner.remember(state)
 
     def close(self) -> None:
         self._inner.close()

@@ -19,7 +19,8 @@ from wisp.policy.shell import simple_commands
 from wisp.policy.unshowable import unshowable
 
 CASES = [
-    json.loads(line) for line in Path(__file__).with_name("hostile_commands.jsonl").read_text().splitlines()
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "hostile" / "commands.jsonl").read_text().splitlines()
 ]
 
 READING = """\

@@ -137,6 +137,27 @@ def test_keys_typed_before_the_question_are_no_answer(program: Program, server: 
     assert not (program.project / "new.txt").exists()
 
 
+def test_a_paste_that_is_on_its_way_when_the_question_appears_is_no_answer(
+    program: Program, server: ServerThread
+) -> None:
+    """Its last line may happen to be a yes."""
+    terminal = Terminal(program, "chat", "--plain")
+    terminal.expect("> ")
+    terminal.type("go\n")
+    terminal.expect("+hello")
+    for line in ("some pasted text\n", "ending in\n", "y\n"):
+        terminal.type(line)
+    terminal.expect("reason for no: ")
+    time.sleep(0.3)
+    assert not (program.project / "new.txt").exists()
+    terminal.type("n\n")
+    terminal.expect("All done.")
+    terminal.type("/quit\n")
+    terminal.close()
+
+    assert not (program.project / "new.txt").exists()
+
+
 def test_ctrl_c_stops_the_run_and_twice_leaves(program: Program) -> None:
     """The question goes away with the run; the second press ends the program."""
     terminal = Terminal(program, "chat", "--plain")
@@ -171,6 +192,23 @@ def test_the_mode_can_be_shown_and_changed(program: Program) -> None:
 
     assert terminal.close() == 0
     assert (program.project / "new.txt").exists()
+
+
+def test_a_chat_put_into_plan_mode_changes_nothing_and_keeps_the_plan(program: Program) -> None:
+    """The same file as with `--permission-mode plan`."""
+    terminal = Terminal(program, "chat", "--plain")
+    terminal.expect("> ")
+    terminal.type("/permissions plan\n")
+    terminal.expect("permission mode: plan")
+    terminal.type("go\n")
+    terminal.expect("All done.")
+    terminal.expect("> ")
+    terminal.type("/quit\n")
+
+    assert terminal.close() == 0
+    [plan] = (program.home / "state" / "plans").glob("*")
+    assert plan.read_text() == "All done.\n"
+    assert not (program.project / "new.txt").exists()
 
 
 def test_a_conversation_works_through_pipes_too(program: Program) -> None:

@@ -123,6 +123,19 @@ def test_a_run_that_was_killed_can_be_undone(tmp_path: Path) -> None:
     assert _tree(program.project) == before
 
 
+def test_the_preview_names_what_changed_and_is_not_covered(tmp_path: Path) -> None:
+    """An ignored file; it stays as the run left it."""
+    with ServerThread([_bash("echo x > one; echo y > skip.log"), {"text": "done"}]) as server:
+        program = _start(tmp_path, server)
+        (program.project / ".gitignore").write_text("*.log\n")
+        program.run("-p", "go", "--permission-mode", "full")
+
+    shown = program.run("undo", "--yes")
+    assert "skip.log (changed since, not covered: ignored)" in shown.stdout
+    assert (program.project / "skip.log").read_text() == "y\n"
+    assert not (program.project / "one").exists()
+
+
 def test_a_run_that_changes_nothing_takes_no_snapshot(tmp_path: Path) -> None:
     """Reading costs nothing."""
     with ServerThread(

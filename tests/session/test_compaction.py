@@ -246,6 +246,17 @@ async def test_a_second_overflow_ends_the_run_as_a_provider_failure() -> None:
     assert getattr(events[-1], "stop_reason", "") == "provider_failure"
 
 
+async def test_a_second_overflow_says_what_takes_the_space() -> None:
+    """The sources with their estimates, and the largest message."""
+    steps = [*_looks(6), ScriptStep(fail="too_long"), ScriptStep("short"), ScriptStep(fail="too_long")]
+    events = await World(ScriptedProvider(steps), window=1_000_000, output="q" * 9_000).say("go")
+
+    error = getattr(events[-1], "error", "")
+    assert "estimated tokens by source" in error
+    assert "tool results" in error
+    assert "largest single message" in error
+
+
 async def test_a_throttled_request_is_never_taken_for_an_overflow() -> None:
     """Shortening does not help against a rate limit."""
     provider = ScriptedProvider([*_looks(3), ScriptStep(fail="overload")])
@@ -304,7 +315,7 @@ async def test_a_person_can_ask_for_it() -> None:
     assert "the account" in _text_of(provider.requests[4])
 
 
-@pytest.mark.parametrize("window", [2_000, 3_000, 5_000, 9_000, 33_000])
+@pytest.mark.parametrize("window", [*range(2_000, 12_000, 333), 20_000, 33_000])
 async def test_at_every_window_size_a_long_run_ends_normally(window: int) -> None:
     """From 2,000 tokens up."""
 
@@ -331,4 +342,9 @@ async def test_at_every_window_size_a_long_run_ends_normally(window: int) -> Non
     events = await World(provider, window, output="w" * 900).say("go")
 
     assert getattr(events[-1], "stop_reason", "") == "model_finished"
-    assert max(sum(map(tokens_of, r.messages)) for r in provider.requests if r.tools) < window
+    asked = [r for r in provider.requests if r.tools]
+    assert max(sum(map(tokens_of, r.messages)) for r in asked) < window
+    assert all(violations(r.messages) == [] for r in asked)
+    for event in events:
+        if isinstance(event, CompactionCompleted):
+            assert event.tokens_after <= event.tokens_before

@@ -206,6 +206,25 @@ def test_records_added_after_opening_from_the_index_are_in_the_next_one(tmp_path
     assert Path(index_path(str(path))).read_bytes() == index
 
 
+def test_opening_a_long_session_takes_little_memory(tmp_path: Path) -> None:
+    """With its index and without: far less than the file has bytes."""
+    import tracemalloc
+
+    path = long(4000, 8000).write(tmp_path / "long.jsonl")
+    size = path.stat().st_size
+    assert size > 30_000_000
+    for most in (12_000_000, 3_000_000):  # first without an index
+        tracemalloc.start()
+        journal = FileJournal(str(path))
+        state = journal.load().state
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        journal.close()
+        assert state is not None
+        assert state.count == 16_000
+        assert peak < most, peak
+
+
 def test_a_conversation_no_request_could_hold_keeps_its_end_and_its_facts(tmp_path: Path) -> None:
     """Without any compaction in it: the older part becomes a summary that is still to be recorded."""
     writer = Writer(pad=100_000)

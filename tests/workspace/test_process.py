@@ -267,6 +267,13 @@ def test_startup_files_of_the_shell_are_not_run(tmp_path: Path) -> None:
     assert not {"BASH_ENV", "ENV"} & set(env)
 
 
+def test_a_folder_is_never_found_by_cdpath(tmp_path: Path) -> None:
+    """Policies read `cd src` as the src of the workspace."""
+    (tmp_path / "elsewhere" / "src").mkdir(parents=True)
+    env = quiet_environment(ENV | {"CDPATH": str(tmp_path / "elsewhere")})
+    assert "CDPATH" not in env
+
+
 def test_many_short_children_are_reaped(shell: Shell) -> None:
     ending = shell(
         "for i in $(seq 300); do (setsid true &) ; done; ps -o stat= -e --no-headers | grep -c Z || true"

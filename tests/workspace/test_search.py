@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from wisp.workspace.box import Box, BoxSettings
 from wisp.workspace.errors import Refused
 from wisp.workspace.ripgrep import find_ripgrep
 from wisp.workspace.root import Workspace
@@ -28,10 +29,16 @@ ENGINES = sorted(
 )
 if not ENGINES and os.environ.get("CI") == "true":
     raise RuntimeError("there is no ripgrep to compare with")
-ALL = ["python", *ENGINES]
+BOXED = ["boxed"] if ENGINES and shutil.which("bwrap") else []
+ALL = ["python", *ENGINES, *BOXED]
 
 
 def searcher(workspace: Workspace, engine: str, seconds: float = 20) -> Searcher:
+    if engine == "boxed":
+        box = Box(workspace, BoxSettings(), os.environ["PATH"], time.monotonic, time.time_ns)
+        return Searcher(
+            workspace, os.environ["PATH"], time.monotonic, engine=ENGINES[-1], seconds=seconds, box=box
+        )
     return Searcher(workspace, os.environ["PATH"], time.monotonic, engine=engine, seconds=seconds)
 
 
@@ -158,9 +165,10 @@ def test_every_tree_gives_the_same_answers(
     path = "a" if below and (top / "a").is_dir() else "."
     query = Query("ne+dle", glob=glob, context=1 if below else 0)
     expected = grep(top, ENGINES[-1], query, path)
-    assert grep(top, "python", query, path) == expected
     listed = sorted(find(top, ENGINES[-1], "**", path))
-    assert sorted(find(top, "python", "**", path)) == listed
+    for engine in ("python", *BOXED):
+        assert grep(top, engine, query, path) == expected
+        assert sorted(find(top, engine, "**", path)) == listed
     shutil.rmtree(top)
 
 

@@ -185,6 +185,8 @@ def test_the_store_stays_under_its_cap_and_keeps_the_newest(tmp_path: Path) -> N
         (folder.top / "big.bin").write_bytes(random.Random(number).randbytes(100_000))
         kept.append(folder.snapshots.take())
         os.utime(tmp_path / "store" / "trees" / kept[-1], (number, number))
+    for path in (tmp_path / "store" / "objects").iterdir():
+        os.utime(path, (0, 0))
     folder.store.prune()
 
     size = sum(path.stat().st_size for path in (tmp_path / "store" / "objects").iterdir())

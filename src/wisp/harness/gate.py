@@ -10,9 +10,8 @@ from wisp.harness.ports import ApprovalAnswer, Approver
 from wisp.loop.ports import Emit
 from wisp.messages.content import Text
 from wisp.messages.tool import ToolOutcome
-from wisp.policy.command import plain_words
+from wisp.policy.command import plain_words, storable
 from wisp.policy.decide import Policy, decide
-from wisp.policy.programs import runs_others
 from wisp.policy.rules import parse_rule
 from wisp.tools.base import Prepared
 
@@ -91,7 +90,9 @@ class Gate:
             reason = "the user said no" + (f": {answer.reason}" if answer.reason else "")
             return self._refuse(call_id, prepared, reason, headless=False)
         if answer.scope == "session" and request.session_rule:
-            granted = (*self.policy.granted, parse_rule(request.session_rule))
+            runs = prepared.effects[0].runs
+            rule = msgspec.structs.replace(parse_rule(request.session_rule), runs=runs)
+            granted = (*(old for old in self.policy.granted if old.text != rule.text), rule)
             self.policy = msgspec.structs.replace(self.policy, granted=granted)
         return None
 
@@ -109,7 +110,7 @@ def _session_rule(prepared: Prepared) -> str:
     effect = prepared.effects[0]
     if effect.kind == "execute":
         words = plain_words(effect.target)
-        return f"bash({' '.join(words)})" if words and not runs_others(words[0]) else ""
+        return f"bash({' '.join(words)})" if words and storable(words) else ""
     if effect.kind == "write" and effect.inside and not any(c in effect.target for c in "*?[]()"):
         return f"edit({effect.target})"
     return ""

@@ -332,6 +332,9 @@ class _Refitter:
                 self._transcript.rebase(item.messages)
             yield item
 
+    def explain(self, request: ModelRequest) -> str:
+        return self._inner.explain(request)
+
 
 def _broken(exc: BaseException) -> AgentCompleted:
     if isinstance(exc, asyncio.CancelledError):

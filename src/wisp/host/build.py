@@ -224,19 +224,7 @@ def assemble_host(
     around = around or Around()
     observe = around.news.touched if around.news is not None else None
     toolbox = Toolbox(tools, gate, observe, around.questioner)
-    try:
-        session = CodingSession(
-            storage,
-            clock,
-            cwd=cwd,
-            session_id=session_id,
-            price=model.price,
-            prices=around.prices,
-            created_by=f"wisp {__version__}",
-            files=around.files,
-        )
-    except StorageFailed as exc:
-        raise OpenFailed(str(exc), 1) from None
+    session = _session(storage, clock, cwd, session_id, model, around)
     ledger = ledger_of(settings, session.state, around.day_file, clock)
 
     def make(history: Sequence[Message]) -> AgentHarness:
@@ -282,6 +270,7 @@ def assemble_host(
         questions=around.questions,
         limits=run_limits(settings),
         max_time=settings.max_time,
+        blocks=blocks,
         save_plan=around.save_plan,
         skills=around.skills,
         values=around.values,
@@ -290,6 +279,24 @@ def assemble_host(
 
 
 # -- parts ------------------------------------------------------------------------------------------------
+
+
+def _session(
+    storage: Storage, clock: Clock, cwd: str, session_id: str, model: ModelInfo, around: Around
+) -> CodingSession:
+    try:
+        return CodingSession(
+            storage,
+            clock,
+            cwd=cwd,
+            session_id=session_id,
+            price=model.price,
+            prices=around.prices,
+            created_by=f"wisp {__version__}",
+            files=around.files,
+        )
+    except StorageFailed as exc:
+        raise OpenFailed(str(exc), 1) from None
 
 
 def _close_to_others(env: Mapping[str, str], key_names: Sequence[str], has_key: bool) -> None:
@@ -312,13 +319,15 @@ def _telling(host: SessionHost, loop: asyncio.AbstractEventLoop) -> Callable[[Ba
     return ended
 
 
-def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str] | None:
-    """How a plan is kept; None when the model was not told that it is planning."""
-    if configured.settings.permission_mode != "plan":
-        return None
-    from wisp.host.plans import save_plan
+def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str]:
+    """How a plan is kept: also one of a conversation that was put into plan mode later."""
 
-    return lambda plan: save_plan(configured.paths.plans, clock, plan)
+    def keep(plan: str) -> str:
+        from wisp.host.plans import save_plan
+
+        return save_plan(configured.paths.plans, clock, plan)
+
+    return keep
 
 
 def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Sequence[Block]) -> None:

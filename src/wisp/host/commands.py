@@ -98,6 +98,10 @@ class Compact(Command, frozen=True, tag="compact"):
     instructions: str = ""
 
 
+class ShowContext(Command, frozen=True, tag="context"):
+    """Tell, as `context.estimated`, what takes the space of the next request."""
+
+
 class Navigate(Command, frozen=True, tag="navigate"):
     """Go on from another message of the session, between runs."""
 
@@ -128,6 +132,7 @@ AnyCommand = (
     | Navigate
     | Prompt
     | QueueCommand
+    | ShowContext
     | Steer
     | UndoNavigation
 )

@@ -31,7 +31,8 @@ from wisp.host.commands import (
     UndoNavigation,
 )
 from wisp.host.events import Envelope
-from wisp.host.reports import context_text, cost_text, history_text, tree_text
+from wisp.host.figures import context_table
+from wisp.host.reports import cost_text, history_text, tree_text
 from wisp.host.service import SessionHost
 from wisp.host.slash import Reply, SlashCommand
 from wisp.host.small import HostLibrary
@@ -317,7 +318,7 @@ class Conversation:
         return Reply("the conversation will be shortened before the next request")
 
     async def _do_context(self, rest: str) -> Reply:
-        return Reply(context_text(self._host))
+        return Reply(context_table(self._host.context()))
 
     async def _do_cost(self, rest: str) -> Reply:
         return Reply(cost_text(self._host))

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from wisp.context.ledger import Part
 from wisp.harness.events import (
     QuestionAnswered,
     QuestionAsked,
@@ -64,6 +65,19 @@ class SessionOpened(Event, frozen=True, tag="session.opened"):
     messages: int
 
 
+class ContextEstimated(Event, frozen=True, tag="context.estimated"):
+    """What takes the space of the next request; told when asked for."""
+
+    parts: tuple[Part, ...]
+    """Estimates, adjusted to `total`."""
+    total: int
+    measured: bool
+    """Whether `total` rests on the provider's own figure."""
+    window: int | None
+    reserve: int
+    """Tokens kept free for the answer."""
+
+
 class PlanSaved(Event, frozen=True, tag="plan.saved"):
     """In plan mode: the answer of the run that is about to be completed was kept as a file."""
 
@@ -92,6 +106,7 @@ __all__ = [
     "CacheBroken",
     "CompactionCompleted",
     "CompactionStarted",
+    "ContextEstimated",
     "Envelope",
     "ErrorReported",
     "Event",
@@ -99,6 +114,7 @@ __all__ = [
     "MessageDelta",
     "MessageStarted",
     "MessageWithdrawn",
+    "Part",
     "PlanSaved",
     "ProcessEnded",
     "ProviderRetrying",

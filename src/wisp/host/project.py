@@ -46,6 +46,7 @@ CLASSES: dict[str, Kind] = {
     "day_max_tokens": "narrowing",
     "day_max_time": "narrowing",
     "silence_limit": "narrowing",
+    "memory_limit": "narrowing",
     "max_retries": "user",
     "session_dir": "user",
     "add_dir": "executing",

@@ -1,8 +1,7 @@
-"""Short texts about a conversation: what its next request holds, what it used, what was said."""
+"""Short texts about a conversation: what it used, what was said."""
 
 from __future__ import annotations
 
-from wisp.context.estimate import tokens_of, tokens_of_frame
 from wisp.host.service import SessionHost
 from wisp.host.store import tree_of
 from wisp.loop.limits import Limits
@@ -10,25 +9,6 @@ from wisp.messages.message import UserMessage
 from wisp.messages.usage import Usage
 
 MOST_SAID = 50
-
-
-def context_text(host: SessionHost) -> str:
-    """What the next request will hold, estimated."""
-    harness = host.harness
-    system, specs = harness.system, harness.toolbox.specs()
-    told, tools = tokens_of_frame(system, ()), tokens_of_frame((), specs)
-    said = sum(map(tokens_of, harness.messages))
-    window = harness.model.context_window
-    whole = told + tools + said
-    share = f" of {window:,} ({100 * whole // window} %)" if window else ""
-    rows = [
-        f"about {whole:,} tokens{share}, estimated",
-        f"  instructions  {told:,}",
-        *(f"    {one.source}  {one.size:,} bytes" for one in host.snapshot().instructions),
-        f"  tools         {tools:,}  ({', '.join(spec.name for spec in specs)})",
-        f"  conversation  {said:,}  ({len(harness.messages)} messages)",
-    ]
-    return "\n".join(rows)
 
 
 def cost_text(host: SessionHost) -> str:

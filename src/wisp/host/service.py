@@ -7,14 +7,22 @@ that wait for a person.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 
 import msgspec
 
+from wisp.context.blocks import Block
+from wisp.context.ledger import ledger
 from wisp.context.templates import Shell
 from wisp.harness.channel import Channel
-from wisp.harness.events import QueuedMessage, QueueUpdated, ToolApprovalRequested
+from wisp.harness.events import (
+    QuestionAnswered,
+    QuestionAsked,
+    QueuedMessage,
+    QueueUpdated,
+    ToolApprovalRequested,
+)
 from wisp.harness.mailbox import QueueChanged, QueueFull
 from wisp.harness.ports import ApprovalAnswer
 from wisp.harness.runner import AgentHarness
@@ -35,10 +43,11 @@ from wisp.host.commands import (
     QueueEdit,
     QueuePop,
     QueueSetMode,
+    ShowContext,
     Steer,
     UndoNavigation,
 )
-from wisp.host.events import Envelope, PlanSaved, SessionOpened
+from wisp.host.events import ContextEstimated, Envelope, PlanSaved, SessionOpened
 from wisp.host.expanding import Expansion, expand
 from wisp.host.questions import PendingQuestions
 from wisp.host.skills import Skills
@@ -52,6 +61,8 @@ from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
 from wisp.session.events import SessionSaved
+from wisp.session.fitting import reserve_of
+from wisp.session.keeping import Choice
 from wisp.session.runner import CodingSession
 from wisp.session.storage import StorageFailed
 
@@ -97,6 +108,7 @@ class SessionHost:
         questions: PendingQuestions | None = None,
         limits: Limits,
         max_time: float | None = None,
+        blocks: Sequence[Block] = (),
         save_plan: Callable[[str], str] | None = None,
         skills: Skills | None = None,
         values: Mapping[str, str] | None = None,
@@ -109,6 +121,7 @@ class SessionHost:
         self._questions = questions
         self._limits = limits
         self._max_time = max_time
+        self._blocks = blocks
         self._save_plan = save_plan
         self.skills = skills or Skills(())
         self._values = values or {}
@@ -118,6 +131,10 @@ class SessionHost:
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
         self._cancelled_early = ""
+        self._paused: asyncio.Future[str] | None = None
+        """The question that a run is paused on because its records cannot be kept."""
+        if questions is not None:  # somebody is there to be asked
+            session.keeping.ask = self._storage_trouble
         self.view = View()
         self._publish(SessionOpened(snapshot.session_path, snapshot.resumed, snapshot.messages))
 
@@ -134,6 +151,19 @@ class SessionHost:
             provider=self.view.provider or self._snapshot.provider,
             model=self.view.model or self._snapshot.model,
         )
+
+    def context(self) -> ContextEstimated:
+        """What takes the space of the next request."""
+        model, toolbox = self.harness.model, self.harness.toolbox
+        window = model.context_window
+        found = ledger(
+            self._blocks,
+            toolbox.specs(),
+            self._session.state.context,
+            window,
+            reserve_of(window) if window else 0,
+        )
+        return ContextEstimated(found.parts, found.total, found.measured, found.window, found.reserve)
 
     def events(self) -> AsyncGenerator[Envelope, None]:
         """Every event from the moment this is called on."""
@@ -180,8 +210,10 @@ class SessionHost:
             if self._approvals is None:
                 raise CommandRefused("this run asks nobody")
             self._approvals.answer(command)
+        elif isinstance(command, ShowContext):
+            self._publish(self.context())
         elif isinstance(command, Configure):
-            self._configure(command)
+            await self._configure(command)
         elif isinstance(command, Answer):
             if self._questions is None:
                 raise CommandRefused("this run asks nobody")
@@ -205,6 +237,19 @@ class SessionHost:
         except LookupError as exc:
             raise CommandRefused(str(exc.args[0])) from None
         self._publish(SessionSaved(self._session.where, self._session.state.count))
+
+    async def _storage_trouble(self, why: str) -> Choice:
+        """Pause the run: records cannot be kept, and a person decides.  A run that is cancelled stops."""
+        assert self._questions is not None
+        asked = QuestionAsked(self._clock.new_id(), why, ("again", "unkept", "stop"), about="storage")
+        self._publish(asked)
+        self._paused = asyncio.ensure_future(self._questions.ask(asked))
+        await asyncio.wait([self._paused])
+        given_up = self._paused.cancelled()
+        answer = "stop" if given_up else self._paused.result()
+        self._paused = None
+        self._publish(QuestionAnswered(asked.question_id, answer, "cancelled" if given_up else "person"))
+        return "again" if answer == "again" else "unkept" if answer == "unkept" else "stop"
 
     def _queue(self, command: Steer | FollowUp) -> None:
         put = self.harness.steer if isinstance(command, Steer) else self.harness.follow_up
@@ -274,6 +319,8 @@ class SessionHost:
 
     def _cancel(self, reason: str) -> None:
         """Stop the run; one that is still being prepared stops with its first event."""
+        if self._paused:
+            self._paused.cancel()
         if self._run is not None and not self.harness.abort(reason):
             self._cancelled_early = self._cancelled_early or reason
             if self._preparing is not None:
@@ -343,12 +390,13 @@ class SessionHost:
                     self._publish(event)
         return last
 
-    def _configure(self, command: Configure) -> None:
+    async def _configure(self, command: Configure) -> None:
         if command.permission_mode is not None:
             if command.permission_mode not in MODES:
                 known = ", ".join(MODES)
                 raise CommandRefused(f"{command.permission_mode!r} is no mode; the modes are: {known}")
             gate = self.harness.toolbox.gate
+            await self._session.set_({"permission_mode": command.permission_mode})
             gate.policy = msgspec.structs.replace(gate.policy, mode=command.permission_mode)
 
     def tell(self, event: Event) -> None:

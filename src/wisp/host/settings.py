@@ -122,6 +122,8 @@ class Settings(msgspec.Struct, frozen=True):
     day_max_time: Amount | None = None
     silence_limit: Amount | None = None
     """Seconds without output after which a command is ended."""
+    memory_limit: Count | None = None
+    """Most memory (address space), in MiB, of each process of a command; none unless set."""
     max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] = 3
     session_dir: str = ""
     add_dir: tuple[str, ...] = ()

@@ -206,10 +206,11 @@ class SessionStore:
     def _shelve(self, path: str, shelf: str) -> SessionInfo:
         folder = os.path.basename(os.path.dirname(path))
         target = os.path.join(shelf_of(self._base, shelf), folder, os.path.basename(path))
+        info = describe(path)
+        if info is None:
+            raise OpenFailed(f"{path} cannot be read", 1)
         self._exclusive(lambda: move(path, target))
-        info = describe(target)
-        assert info is not None
-        return msgspec.structs.replace(info, shelf=shelf)
+        return msgspec.structs.replace(info, path=target, shelf=shelf)
 
     # -- mending ------------------------------------------------------------------------------------------
 

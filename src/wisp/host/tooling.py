@@ -58,6 +58,7 @@ def built_in_tools(
         backgrounds=backgrounds,
         code=code_installed(),
         silence_limit=configured.settings.silence_limit,
+        memory_limit=configured.settings.memory_limit,
         journal=changes_folder(configured.cwd, configured.paths.state),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from datetime import datetime
 
 import msgspec
 
@@ -25,6 +26,10 @@ from wisp.workspace.snapshots import Conflict, Snapshots, Tree
 from wisp.workspace.store import ObjectStore
 
 __all__ = ["FileUndo", "PathChange", "snapshots_of"]
+
+
+_COARSE = 0.02
+"""Seconds by which a file's change time may lag behind the clock."""
 
 
 class PathChange(msgspec.Struct, frozen=True):
@@ -64,14 +69,14 @@ class FileUndo:
         try:
             loaded = self._journal.load()
             self._fold = Fold(loaded.records, state=loaded.state)
-            plan = plan_redo if redo else plan_undo
-            self.move = plan(self._fold.state, one_turn=one_turn)
             header = self._fold.state.header
             self._workspace = Workspace(header.cwd if header else configured.cwd)
             self._snapshots = snapshots_of(self._workspace, configured.paths.state)
             self.notes = tuple(recover(changes_folder(self._workspace.cwd, configured.paths.state)))
+            plan = plan_redo if redo else plan_undo
+            self.move = plan(self._fold.state, one_turn=one_turn)
             self._pair = self._trees()
-        except NothingToDo as exc:
+        except (NothingToDo, StorageFailed, Refused) as exc:
             self._journal.close()
             raise OpenFailed(str(exc), 1) from None
         except BaseException:
@@ -93,6 +98,23 @@ class FileUndo:
             OpenFailed: somebody else changed the same files since; they are named.
         """
         return self._restore(check_only=True)
+
+    def uncovered(self) -> list[tuple[str, str]]:
+        """Paths that changed meanwhile and that an undo leaves as they are, each with the reason."""
+        from wisp.workspace.outside import ignored_since, too_large
+
+        if self.move.direction == "redo":
+            return []
+        found = [(item.path, item.why) for item in too_large(*self._pair)]
+        try:
+            began = datetime.fromisoformat(self.move.since).timestamp()
+        except ValueError:
+            return found
+        root = self._workspace.roots[0]
+        since = int((began - _COARSE) * 1e9)
+        ignored, whole = ignored_since(root.fd, root.path, since)
+        more = [] if whole else [("...", "there are more ignored files than were looked at")]
+        return [*found, *((item.path, item.why) for item in ignored), *more]
 
     def apply(self, *, chat: bool) -> list[PathChange]:
         """Do it, and with `chat` take the conversation back to before the prompt too.

@@ -131,6 +131,10 @@ class Fitter(Protocol):
         """
         ...
 
+    def explain(self, request: ModelRequest) -> str:
+        """What takes the space of a request that does not fit, as one sentence; empty if nobody knows."""
+        ...
+
 
 class NoFitter:
     """Lets every request be as large as it is."""
@@ -140,6 +144,10 @@ class NoFitter:
         nothing: tuple[Event, ...] = ()
         for event in nothing:
             yield event
+
+    def explain(self, request: ModelRequest) -> str:
+        """Nothing."""
+        return ""
 
 
 class Cancellation(Protocol):

@@ -235,7 +235,8 @@ class Run:
             if self.refitted:
                 self.overflowed = True
                 return
-        self._end("provider_failure", failed.message, failed.kind)
+        why = self.fitter.explain(self._request())
+        self._end("provider_failure", f"{failed.message}; {why}" if why else failed.message, failed.kind)
 
     async def _ask(self, turn: int) -> AsyncGenerator[Event, None]:
         message_id = self.clock.new_id()

@@ -43,6 +43,8 @@ class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
     """For commands: why it does not; empty where nobody asked for a sandbox."""
     reaches: str = ""
     """For commands: what it would come upon without saying so, outside or with secrets; empty for nothing."""
+    runs: str = ""
+    """For commands: the project's files that decide what they run, each with a digest; empty for none."""
 
 
 Replay = Literal["safe", "never"]

@@ -31,6 +31,20 @@ def plain_words(command: str) -> list[str] | None:
     return None if "=" in words[0] else words
 
 
+def storable(words: list[str]) -> bool:
+    """Whether a yes to exactly these words may stand for a session.
+
+    Not where they run others, name a configuration, or may be an alias: the same words can come to do
+    something else.
+    """
+    if runs_others(words[0]):
+        return False
+    program = words[0].rsplit("/", 1)[-1]
+    if program == "git" and not (len(words) > 1 and words[1] in GIT_PLAIN):
+        return False
+    return not any(reaches(program, word) for word in words[1:])
+
+
 def allowed_by(pattern: str, command: str) -> bool:
     """Whether an allow rule's `pattern` covers the whole of `command`.
 

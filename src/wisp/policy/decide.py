@@ -46,13 +46,26 @@ def _one(tool: str, effect: Effect, policy: Policy) -> Decision:
         decision = _command(effect, decision, policy.root)
     if decision.verdict != "ask" or decision.fixed:
         return decision
-    rules = (*policy.rules.allow, *policy.granted)
+    granted = [rule for rule in policy.granted if rule.runs in (None, effect.runs)]
+    rules = (*policy.rules.allow, *granted)
     for rule in rules:
         if allows(rule, tool, effect, policy.root):
             return Decision("allow", f"the rule allow {rule.text!r} covers it")
     if effect.kind == "execute" and rules:
-        return _piecewise(tool, effect, rules, policy) or decision
+        decision = _piecewise(tool, effect, rules, policy) or decision
+    if decision.verdict == "ask":
+        for rule in policy.granted:
+            if rule not in granted and allows(rule, tool, effect, policy.root):
+                changed = _changed(rule.runs or "", effect.runs)
+                why = f"{decision.reason}; {changed} changed since {rule.text!r} was allowed"
+                return msgspec.structs.replace(decision, reason=why)
     return decision
+
+
+def _changed(before: str, now: str) -> str:
+    """Names of the files that differ between two values of `Effect.runs`."""
+    names = {word.rpartition("=")[0] for word in {*before.split()} ^ {*now.split()}}
+    return ", ".join(sorted(names))
 
 
 def _command(effect: Effect, decision: Decision, root: str) -> Decision:

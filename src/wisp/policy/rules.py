@@ -31,6 +31,8 @@ class Rule(msgspec.Struct, frozen=True):
     pattern: str | None
     text: str
     """As the user wrote it, for messages."""
+    runs: str | None = None
+    """For one granted during a session: `Effect.runs` as it was then; None binds to nothing."""
 
 
 class Rules(msgspec.Struct, frozen=True):

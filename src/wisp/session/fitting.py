@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
+from wisp.context.blocks import Block
 from wisp.context.estimate import Meter, measured, tokens_of, tokens_of_frame
+from wisp.context.ledger import ledger
 from wisp.loop.events import CompactionCompleted, CompactionStarted, ErrorReported, Event
 from wisp.loop.ports import Fitted
 from wisp.messages.laws import open_calls
@@ -24,6 +26,11 @@ RESERVE = 16_384
 """Tokens kept free for the answer, or a quarter of a small window."""
 MOST_FAILURES = 2
 """Compactions without gain after which none is tried by itself any more."""
+
+
+def reserve_of(window: int) -> int:
+    """Tokens of a window that the conversation leaves free."""
+    return min(RESERVE, window // 4)
 
 
 class WindowKeeper:
@@ -52,6 +59,11 @@ class WindowKeeper:
         """Compact before the next request, whatever the size."""
         self._wanted = instructions
 
+    def explain(self, request: ModelRequest) -> str:
+        """See `loop.ports.Fitter.explain`."""
+        blocks = [Block("instructions", text, "built-in", 0) for text in request.system]
+        return ledger(blocks, request.tools, request.messages, request.model.context_window).sentence()
+
     async def fit(self, request: ModelRequest, *, overflow: bool) -> AsyncIterator[Event | Fitted]:
         """See `loop.ports.Fitter.fit`."""
         messages = request.messages
@@ -61,7 +73,7 @@ class WindowKeeper:
         if not window and not overflow and wanted is None:
             return
         window = window or max(4_000, (frame + self._meter.total(messages)) // 2)
-        room = window - min(RESERVE, window // 4) - frame
+        room = window - reserve_of(window) - frame
         before = measured(messages, frame, self._meter.total(messages))
         if not overflow and wanted is None and (before <= room + frame or self._failures >= MOST_FAILURES):
             return

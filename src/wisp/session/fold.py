@@ -94,15 +94,12 @@ class Fold:
         elif isinstance(body, SessionHeader):
             if state.header is None:
                 state.header = body
-        elif isinstance(body, AuditRecord) and body.kind == "repair":
-            notes = body.facts.get("notes")
-            state.told.update(
-                note for note in (notes if isinstance(notes, list) else ()) if isinstance(note, str)
-            )
+        elif isinstance(body, AuditRecord):
+            self._audited(body)
         elif isinstance(body, RunEndedRecord):
             state.runs_ended += 1
         elif isinstance(body, SnapshotRecord):
-            self._snapshot(body)
+            self._snapshot(body, record.at)
         elif isinstance(body, FilesMovedRecord):
             moved = body.steps if body.direction == "redo" else -body.steps
             state.applied = max(0, min(len(state.steps), state.applied + moved))
@@ -120,6 +117,18 @@ class Fold:
                 state.labels[body.target] = body.label
         elif isinstance(body, UnknownRecord) and body.type in KNOWN_TYPES:
             state.notes.append(f"record {record.seq} ({body.type}) is not understood; it was left out")
+
+    def _audited(self, body: AuditRecord) -> None:
+        """What a later run must know of what was told or set; never part of a request."""
+        facts = body.facts
+        if body.kind == "repair":
+            notes = facts.get("notes")
+            told = notes if isinstance(notes, list) else ()
+            self.state.told.update(note for note in told if isinstance(note, str))
+        elif body.kind == "setting" and isinstance(changed := facts.get("changed"), dict):
+            for name, change in changed.items():
+                value = change.get("to") if isinstance(change, dict) else None
+                self.state.settings[name] = value if isinstance(value, str) else None
 
     def path(self, target: str) -> list[str]:
         """Ids of the messages from the beginning to `target`.
@@ -248,7 +257,7 @@ class Fold:
         state.context = [Notice(summary, "summary"), *pruned(state.messages, frozenset())]
         state.shortened = CompactionRecord(summary, first_kept, (), "size")
 
-    def _snapshot(self, body: SnapshotRecord) -> None:
+    def _snapshot(self, body: SnapshotRecord, at: str) -> None:
         state = self.state
         prompt = state.prompt
         last = state.steps[-1] if state.steps and state.applied == len(state.steps) else None
@@ -256,5 +265,5 @@ class Fold:
             last.after = body.tree
         if body.when == "before":
             del state.steps[state.applied :]
-            state.steps.append(FileStep(prompt, body.turn, body.tree, "", state.follows))
+            state.steps.append(FileStep(prompt, body.turn, body.tree, "", state.follows, at))
             state.applied = len(state.steps)

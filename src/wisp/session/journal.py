@@ -50,6 +50,8 @@ class FileJournal:
         self._places: dict[str, int] = {}
         self._damage: list[Damage] = []
         self._newest = 0
+        self._indexed = -1
+        """Size of the file that the index beside it describes."""
 
     @property
     def where(self) -> str:
@@ -84,6 +86,7 @@ class FileJournal:
         found = load_index(self._path, descriptor)
         if found is not None:
             self._places, self._damage, self._newest = dict(found.places), list(found.damage), found.newest
+            self._indexed = self._size
             return Loaded((), found.damage, found.newest, found.state)
         fold = self._fold_all(descriptor)
         state = fold.state
@@ -119,11 +122,12 @@ class FileJournal:
 
     def remember(self, state: State) -> None:
         """Keep an index of a large file."""
-        if self._fd is None or self._size < LARGE or self._newest > VERSION:
+        if self._fd is None or self._size < LARGE or self._newest > VERSION or self._size == self._indexed:
             return
         told = [damage for damage in self._damage if not damage.kept_in]
         with contextlib.suppress(OSError):
             save_index(self._path, self._fd, state, self._places, told, self._newest)
+            self._indexed = self._size
 
     def _mend(self, keep: int, ended: bool) -> list[Damage]:
         """Move what follows the last record or whole line aside, and end a record that only lacks its LF."""

@@ -5,6 +5,7 @@ The lock file is never the data file (which may be replaced) and never inherited
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -30,9 +31,11 @@ class SessionLock:
             OSError: the file cannot be made or is not a regular file of ours.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        self._held = False
         self._fd: int | None = os.open(path, flags, 0o600)
         try:
             self._take(path, self._fd)
+            self._held = True
         except BaseException:
             self.release()
             raise
@@ -47,13 +50,23 @@ class SessionLock:
         except OSError as exc:
             if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise
-            holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip()
-            raise Locked(holder or "another process") from None
+            raise Locked(_holder(descriptor) or "another process") from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
 
     def release(self) -> None:
         """Let the next writer in; a second call does nothing."""
         if self._fd is not None:
+            if self._held:
+                with contextlib.suppress(OSError):  # so that nobody is named who no longer has it
+                    os.ftruncate(self._fd, 0)
             os.close(self._fd)
             self._fd = None
+
+
+def _holder(descriptor: int) -> str:
+    """Who says to have it; a holder that has just taken it says so a moment later."""
+    for _ in range(200):
+        if said := os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip():
+            return said
+    return ""

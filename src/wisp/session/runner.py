@@ -16,10 +16,8 @@ from wisp.harness.repair import interrupted
 from wisp.harness.runner import AgentHarness
 from wisp.loop.events import (
     AgentCompleted,
-    CacheBroken,
     ErrorReported,
     Event,
-    ProviderSwitched,
     RepairReported,
 )
 from wisp.loop.limits import Limits
@@ -30,9 +28,11 @@ from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMes
 from wisp.messages.tool import ToolOutcome
 from wisp.messages.usage import Price, cost_of
 from wisp.providers.base import Provider
+from wisp.session.auditing import Auditor, settings_changed
 from wisp.session.events import SessionSaved
 from wisp.session.fitting import WindowKeeper
 from wisp.session.fold import Fold
+from wisp.session.keeping import Keeping
 from wisp.session.ports import FileHistory
 from wisp.session.records import (
     VERSION,
@@ -52,8 +52,6 @@ from wisp.session.records import (
 from wisp.session.recover import Recovery, plan
 from wisp.session.state import State
 from wisp.session.storage import Storage, StorageFailed
-
-_WORTH_A_RECORD = (RepairReported, CacheBroken, ProviderSwitched)
 
 
 class CodingSession:
@@ -90,6 +88,7 @@ class CodingSession:
         self._kept: tuple[int, int] | None = None
         self._said: list[Event] = []
         self._storage = storage
+        self.keeping = Keeping(storage)
         self._committing = asyncio.Lock()
         self._clock = clock
         self._price = price or Price()
@@ -148,25 +147,17 @@ class CodingSession:
             self.notes = []
             await self.audit("repair", {"notes": list(notes)})
             yield RepairReported(notes)
+        self.keeping.begin()
+        gate = self.harness.toolbox.gate
+        auditor = Auditor(self.audit, lambda: self.state, limits or Limits(), gate)
         async with aclosing(self.harness.prompt(message, limits=limits)) as events:
             async for event in events:
-                if isinstance(event, _WORTH_A_RECORD):
-                    await self._note(event)
+                await auditor.note(event)
                 while self._said:
                     yield self._said.pop(0)
                 if isinstance(event, AgentCompleted):
                     yield SessionSaved(self.where, self.state.count)
                 yield event
-
-    async def _note(self, event: Event) -> None:
-        """Record what a reader of the file should know of how its requests were made."""
-        if isinstance(event, RepairReported):
-            await self.audit("repair", {"notes": list(event.messages)})
-        elif isinstance(event, CacheBroken):
-            await self.audit("cache_broken", {"turn": event.turn, "reasons": list(event.reasons)})
-        elif isinstance(event, ProviderSwitched):
-            facts = {"turn": event.turn, "provider": event.provider, "model": event.model}
-            await self.audit("provider_switched", {**facts, "reason": event.reason})
 
     async def _recover(self) -> AsyncGenerator[str, None]:
         while self._recovery:
@@ -270,13 +261,18 @@ class CodingSession:
         if self.harness is not None:
             self.harness.restart(self.state.context)
 
+    async def set_(self, settings: Mapping[str, str]) -> None:
+        """Note that settings of the run are changed; the caller changes them."""
+        await settings_changed(self.audit, self.state, settings)
+
     async def name(self, name: str) -> None:
         """Give the session a name; an empty one takes it back."""
         await self._commit([self._record(TitleRecord(" ".join(name.split())[:200]))], sync=True)
 
     def close(self) -> None:
         """Let go of the file and its lock."""
-        self._storage.remember(self.state)
+        if not self.keeping.unkept:
+            self._storage.remember(self.state)
         self._storage.close()
 
     # -- records ------------------------------------------------------------------------------------------
@@ -310,11 +306,7 @@ class CodingSession:
             seq += 1
             leaf = record.id if isinstance(record.body, MessageRecord) else leaf
             leaf = record.body.target if isinstance(record.body, LeafRecord) else leaf
-        if sync and self._storage.where:
-            loop = asyncio.get_running_loop()
-            await loop.run_in_executor(None, lambda: self._storage.append(numbered, sync=True))
-        else:
-            self._storage.append(numbered, sync=sync)
+        await self.keeping.append(numbered, sync=sync)
         self._new = []
         for record in numbered:
             self._fold.add(record)

@@ -21,6 +21,8 @@ class FileStep(msgspec.Struct):
     """Empty when the program ended before it could be taken."""
     follows: str = ""
     """Id of the message before the prompt; empty when it was the first."""
+    at: str = ""
+    """When `before` was taken, RFC 3339."""
 
 
 class State(msgspec.Struct):
@@ -59,6 +61,8 @@ class State(msgspec.Struct):
     """Marks of messages, by message id."""
     moves: list[str] = []
     """Where the conversation stood before each move between branches that can be taken back."""
+    settings: dict[str, str | None] = {}
+    """Settings of the run as they were last recorded: provider, model, permission mode."""
     told: set[str] = set()
     """Repairs that a person was told of."""
     notes: list[str] = []

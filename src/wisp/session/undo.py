@@ -25,6 +25,8 @@ class Move(msgspec.Struct, frozen=True):
     """Id of the user message whose run is undone or redone."""
     follows: str = ""
     """Id of the message before that; empty when it was the first."""
+    since: str = ""
+    """When the first of the changes began, RFC 3339."""
 
 
 def plan_undo(state: State, *, one_turn: bool = False) -> Move:
@@ -39,7 +41,7 @@ def plan_undo(state: State, *, one_turn: bool = False) -> Move:
     last = done[-1]
     steps = 1 if one_turn else _run_length(done[::-1], last.prompt)
     first = done[-steps]
-    return Move("undo", steps, first.before, last.after, last.prompt, first.follows)
+    return Move("undo", steps, first.before, last.after, last.prompt, first.follows, first.at)
 
 
 def plan_redo(state: State, *, one_turn: bool = False) -> Move:

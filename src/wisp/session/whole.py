@@ -67,7 +67,9 @@ def create(path: str, lines: Iterable[bytes]) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.link(new, path)
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, "there is a file of that name already", path)
+        os.rename(new, path)  # never a second name: a kill between the two would leave a file nobody accepts
     finally:
         with contextlib.suppress(OSError):
             os.unlink(new)
@@ -84,7 +86,7 @@ def move(path: str, target: str) -> None:
     """
     lock = SessionLock(path + ".lock")
     try:
-        if os.path.lexists(target):
+        if os.path.lexists(target) and not _same(path, target):  # a power cut can leave both
             raise FileExistsError(errno.EEXIST, "a session of that id is there already", target)
         create_private_folder(os.path.dirname(target))
         folder, name = os.path.split(path)
@@ -100,6 +102,14 @@ def move(path: str, target: str) -> None:
         sync_folder(folder)
     finally:
         lock.release()
+
+
+def _same(one: str, other: str) -> bool:
+    with open(one, "rb") as left, open(other, "rb") as right:
+        while (piece := left.read(1 << 20)) == right.read(1 << 20):
+            if not piece:
+                return True
+    return False
 
 
 def destroy(path: str) -> None:
@@ -139,7 +149,8 @@ def replace(path: str, lines: Iterable[bytes], aside: str) -> str:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new)
         create(new, lines)
-        os.link(path, kept)
+        with open(path, "rb") as file:
+            create(kept, iter(lambda: file.read(1 << 20), b""))
         os.replace(new, path)
         sync_folder(os.path.dirname(path))
         return kept

@@ -44,6 +44,7 @@ def default_tools(
     backgrounds: Backgrounds | None = None,
     journal: str | None = None,
     silence_limit: float | None = None,
+    memory_limit: int | None = None,
     code: bool = False,
 ) -> tuple[Tool, ...]:
     """`read write edit bash process grep find ls` over one workspace.
@@ -55,16 +56,17 @@ def default_tools(
         encodings: tried in order for files that are neither marked nor UTF-8.
         code_page: tried for command output that is not UTF-8.
         search_engine: `auto`, `python`, or the path of an `rg`.
-        box: where commands run; None runs them plainly.
+        box: where commands and ripgrep run; None runs them plainly.
         backgrounds: what keeps running; whoever gives it closes it.
         code: also `code_search` and `code_map`, which need the extra `code`.
         silence_limit: seconds without output after which a command is ended.
+        memory_limit: most address space of each process of a command, in MiB.
         journal: private folder where edits of several files are noted while they are made.
     """
     ledger = ledger or ReadLedger()
     backgrounds = backgrounds or Backgrounds()
     path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
-    searcher = Searcher(workspace, path, clock.monotonic, engine=search_engine)
+    searcher = Searcher(workspace, path, clock.monotonic, engine=search_engine, box=box)
     more: tuple[Tool, ...] = ()
     if code:
         from wisp.tools.code import CodeMapTool, CodeSearchTool
@@ -84,6 +86,7 @@ def default_tools(
             box=box,
             backgrounds=backgrounds,
             silence_limit=silence_limit,
+            memory_limit=memory_limit,
         ),
         ProcessTool(backgrounds),
         GrepTool(workspace, searcher),

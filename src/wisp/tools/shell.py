@@ -17,6 +17,7 @@ from wisp.tools.process import ended_line, report
 from wisp.tools.reached import reached
 from wisp.tools.render import MAX_BYTES, MAX_LINES, plain_output, plural
 from wisp.tools.schema import decode, schema_of
+from wisp.tools.scripts import deciding
 from wisp.tools.target import failures
 from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box
@@ -31,6 +32,7 @@ DEFAULT_SECONDS = 120.0
 MOST_SECONDS = 600.0
 FIRST_LOOK = 0.5
 """Seconds after which a background command's first words are shown."""
+_LIMITED = 'ulimit -v "$1" || exit 125; shift; exec "$@"'
 _PROGRESS_BYTES = 8192
 _PROGRESS_SECONDS = 0.05
 
@@ -53,6 +55,7 @@ class ShellTool:
         box: where commands run; None runs them plainly.
         backgrounds: takes what is to keep running.
         silence_limit: seconds without output after which a command is ended; None for no such limit.
+        memory_limit: most address space of each process of a command, in MiB; None for no such limit.
     """
 
     parallel_safe = False
@@ -70,7 +73,9 @@ class ShellTool:
         box: Box | None = None,
         backgrounds: Backgrounds | None = None,
         silence_limit: float | None = None,
+        memory_limit: int | None = None,
     ) -> None:
+        self._memory_limit = memory_limit
         self._silence_limit = silence_limit or float("inf")
         self._workspace, self._clock, self._shell, self._box = workspace, clock, shell, box
         self._environment = quiet_environment(environment) | {"PWD": workspace.cwd}
@@ -107,7 +112,9 @@ class ShellTool:
     def _effects(self, command: str) -> tuple[Effect, ...]:
         """The command itself, and, where no box confines it, what its words reach outside through links."""
         whole, found = self._effect(command), reached(self._workspace, command)
-        whole = msgspec.structs.replace(whole, reaches=clean(found.hidden))
+        whole = msgspec.structs.replace(
+            whole, reaches=clean(found.hidden), runs=clean(deciding(self._workspace, command))
+        )
         if whole.boxed:
             return (whole,)
         return (whole, *(Effect("read", clean(real), inside=False) for real in found.outside))
@@ -169,6 +176,8 @@ class ShellTool:
     ) -> tuple[Ending, tuple[str, ...] | None]:
         """Run it; how it ended, and in a sandbox the protected names that are new."""
         argv = [self._shell, "-c", command]
+        if self._memory_limit is not None:  # the hard limit too, which nothing it starts can raise
+            argv = [self._shell, "-c", _LIMITED, "limit", str(self._memory_limit * 1024), *argv]
         if self._box is not None and self._box.prove().kind != "none":
             return self._box.run(
                 argv, env=self._environment, timeout=timeout, stop=stop, output=output, stdin=stdin

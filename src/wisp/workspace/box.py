@@ -30,6 +30,15 @@ class BoxSettings(NamedTuple):
     show: tuple[str, ...] = ()
 
 
+class Looking(NamedTuple):
+    """A program of wisp's own, boxed: what to start and what it inherits."""
+
+    argv: list[str]
+    fds: tuple[int, ...]
+    """The first is for the caller to close."""
+    guarded: bool
+
+
 class Box:
     """One workspace's box; used from any thread, closed at the end.
 
@@ -91,6 +100,32 @@ class Box:
         made = self._made()
         start = made.run if self.prove().kind == "bubblewrap" else made.run_confined
         return start(argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin)
+
+    def look(self, argv: Sequence[str], folder: int, path: str) -> Looking | None:
+        """How a program of wisp's own that only reads is started, over one folder; None for plainly.
+
+        Args:
+            argv: the program, absolute, and its arguments.
+            folder: handle of the folder it starts in; `path` is where that is.
+        """
+        proof = self.prove()
+        if proof.kind == "none":
+            return None
+        from wisp.workspace.sandbox import landlock, seccomp
+        from wisp.workspace.sandbox.looking import looking
+        from wisp.workspace.sandbox.probe import descriptor
+
+        program = seccomp.build(os.uname().machine, sockets=False)
+        if proof.kind == "landlock":
+            rules = landlock.packed((), landlock.readable(()), False, program)
+            return Looking(list(argv), (descriptor("rules", rules),), guarded=True)
+        root, at = folder, path
+        for granted in self._workspace.roots:
+            if path == granted.path or path.startswith(granted.path.rstrip("/") + "/"):
+                root, at = granted.fd, granted.path
+        filter_ = descriptor("filter", program)
+        words = looking(self._launcher(), argv[0], root, at, path, filter_)
+        return Looking([*words, *argv], (filter_, root), guarded=False)
 
     def close(self) -> None:
         """Remove what the boxes shared."""

@@ -74,14 +74,21 @@ class Journal:
         self._fd = os.open(self._path, flags, 0o600)
         fcntl.flock(self._fd, fcntl.LOCK_EX)
 
+    def plan(self, items: Sequence[Item]) -> None:
+        """Keep which names are about to be used aside, so that a kill leaves none of them."""
+        self._write(items)
+
     def write(self, items: Sequence[Item]) -> None:
         """Keep, durably, what is about to happen."""
-        data = json.dumps([asdict(item) for item in items]).encode()
+        self._write(items)
+        os.fsync(self._fd)
+        self._sync()
+
+    def _write(self, items: Sequence[Item]) -> None:
+        data = json.dumps([asdict(item) for item in items]).encode() + b"\n"
         view = memoryview(data)
         while view:
             view = view[os.write(self._fd, view) :]
-        os.fsync(self._fd)
-        self._sync()
 
     def commit(self) -> None:
         """From here on it has happened: what is left is to clean up."""
@@ -141,10 +148,12 @@ def recover(folder: str) -> list[str]:
 def _finish(fd: int, *, done: bool) -> tuple[list[str], int]:
     """`(what is left, how many paths were rolled back)`."""
     with os.fdopen(os.dup(fd), "rb") as file:
-        text = file.read()
+        lines = file.read().split(b"\n")[:-1]
     try:
-        items = [_item(row) for row in json.loads(text)]
+        items = [_item(row) for row in json.loads(lines[-1])] if lines else []
     except ValueError:
+        items = []
+    if not items:
         return [], 0  # killed before the journal was whole: nothing had been changed yet
     bases: dict[str, int] = {}
     try:
@@ -154,7 +163,8 @@ def _finish(fd: int, *, done: bool) -> tuple[list[str], int]:
             except OSError as exc:
                 return [f"{shown(base)}: {exc.strerror}; an interrupted change there waits"], 0
         if not done:
-            return roll_back(items, bases), len(items)
+            begun = len(lines) > 1  # before that only names aside were used
+            return roll_back(items, bases), len(items) if begun else 0
         for item in items:
             with contextlib.suppress(OSError):  # already cleaned, or somebody else's by now
                 let_go(item, bases[item.base])

@@ -144,8 +144,11 @@ def apply(steps: Iterable[Step], journal: str, told: Told = lambda _: None) -> N
     log = Journal(journal)
     try:
         for w in work:
+            w.plan(unstable)
+        log.plan([w.item for w in work])
+        for w in work:
             told(f"stage {w.step.path}")
-            w.stage(unstable)
+            w.stage()
         told("journal")
         log.write([w.item for w in work])
         for w in reversed(work):
@@ -191,11 +194,14 @@ class _Work:
         self.moves_a_folder = self._was_folder != self._is_folder
         self._only_mode = self._was_folder and self._is_folder
 
-    def stage(self, unstable: set[tuple[str, str]]) -> None:
-        """Write what is new under another name, in the nearest directory that stays."""
+    def plan(self, unstable: set[tuple[str, str]]) -> None:
+        """Choose another name, in the nearest directory that stays."""
+        self.item.hold = _holding(self.step, unstable)
+        self.item.set_names(os.getpid(), os.urandom(6).hex())
+
+    def stage(self) -> None:
+        """Write what is new under that name."""
         step, item = self.step, self.item
-        item.hold = _holding(step, unstable)
-        item.set_names(os.getpid(), os.urandom(6).hex())
         if step.new is None or self._only_mode:
             return
         folder = changelog.directory(step.base.fd, item.hold)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from wisp.workspace import ripgrep
+from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.ignore import BadGlob, Override, compile_path_glob, names_hidden
 from wisp.workspace.matcher import Matcher
@@ -74,6 +75,7 @@ class Searcher:
         search_path: the PATH in which ripgrep is looked for.
         engine: `auto`, or `python` to do without ripgrep, or the path of an `rg`.
         now: a clock that only goes forward, in seconds.
+        box: where ripgrep runs, seeing nothing but the root it searches; None runs it plainly.
     """
 
     def __init__(
@@ -84,8 +86,10 @@ class Searcher:
         *,
         engine: str = "auto",
         seconds: float = SECONDS,
+        box: Box | None = None,
     ) -> None:
         self._workspace, self._now, self._engine, self._seconds = workspace, now, engine, seconds
+        self._box, self._works = box, box is None
         self._search_path = search_path
 
     @property
@@ -108,7 +112,7 @@ class Searcher:
         fd, path, name = self._open(place)
         collector = _Collector(query, path, explicit=bool(name))
         try:
-            if not (self.rg and self._grep_rg(self.rg, fd, name, query, collector, stop)):
+            if not (self.rg and self._grep_rg(self.rg, fd, path, name, query, collector, stop)):
                 self._grep_python(fd, path, name, query, collector, stop)
         finally:
             os.close(fd)
@@ -155,7 +159,9 @@ class Searcher:
             count += data.count(b"\0")
             return count < MAX_LISTED
 
-        ending = self._run(ripgrep.files_arguments(self.rg, hidden=hidden), fd, stop, take, troubles.append)
+        ending = self._run(
+            ripgrep.files_arguments(self.rg, hidden=hidden), fd, path, stop, take, troubles.append
+        )
         if ending is None:
             return self._names_python(fd, path, hidden, stop)
         names = b"".join(pieces).split(b"\0")[:-1]
@@ -176,14 +182,36 @@ class Searcher:
         self,
         argv: list[str],
         fd: int,
+        path: str,
         stop: StopToken,
         take: Callable[[bytes], object],
         trouble: Callable[[bytes], object],
     ) -> Ending | None:
         """Run ripgrep; None, now and from now on, when there is one that cannot be started."""
         try:
-            ending = run(
-                argv,
+            if not self._works and self._start([argv[0], "--version"], fd, path, stop, len, len).code != 0:
+                raise Refused("spawn_failed", "it does not run in the box")
+            self._works = True
+            ending = self._start(argv, fd, path, stop, take, trouble)
+        except Refused:
+            self._engine = "python"
+            return None
+        stop.check()
+        return ending
+
+    def _start(
+        self,
+        argv: list[str],
+        fd: int,
+        path: str,
+        stop: StopToken,
+        take: Callable[[bytes], object],
+        trouble: Callable[[bytes], object],
+    ) -> Ending:
+        boxed = self._box.look(argv, fd, path) if self._box else None
+        try:
+            return run(
+                boxed.argv if boxed else argv,
                 cwd=fd,
                 env=ripgrep.environment(self._search_path),
                 timeout=self._seconds,
@@ -191,16 +219,15 @@ class Searcher:
                 now=self._now,
                 output=take,
                 errors=trouble,
-                guarded=False,
+                guarded=boxed is not None and boxed.guarded,
+                fds=boxed.fds if boxed else (),
             )
-        except Refused:
-            self._engine = "python"
-            return None
-        stop.check()
-        return ending
+        finally:
+            if boxed:
+                os.close(boxed.fds[0])
 
     def _grep_rg(
-        self, rg: str, fd: int, name: str, query: Query, collector: _Collector, stop: StopToken
+        self, rg: str, fd: int, path: str, name: str, query: Query, collector: _Collector, stop: StopToken
     ) -> bool:
         """Whether ripgrep could be asked at all."""
         flags = [
@@ -225,7 +252,7 @@ class Searcher:
             if len(troubles) < 16:
                 troubles.append(data[:2000])
 
-        ending = self._run(argv, fd, stop, reader.feed, note)
+        ending = self._run(argv, fd, path, stop, reader.feed, note)
         if ending is None:
             return False
         collector.partial = ending.how == "timeout"

@@ -8,12 +8,13 @@ Knows nothing of turns, sessions or people.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from wisp.workspace.store import ObjectStore, StoreFull
+from wisp.workspace.store import ObjectStore, StoreFull, digest_of
 from wisp.workspace.walk import Found, walk
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_FILE = 1 << 30
 """Largest file covered, in bytes."""
+PRUNE_AFTER = 64 << 20
+"""Bytes put into the store after which it is looked at again whether it is too large."""
 _PARENT = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -76,6 +79,7 @@ class Snapshots:
         self._store = store
         self._journals = journals
         self._last: Tree = {}
+        self._pruned = False
 
     def take(self, check: Callable[[], object] = lambda: None) -> str:
         """Keep the folder as it is now; returns the snapshot's id.
@@ -88,11 +92,15 @@ class Snapshots:
         """
         tree: Tree = {}
         for found in walk(self._fd, self._path, hidden=True, everything=True, check=check):
-            entry = self._entry(found)
+            entry = self._kept(found)
             if entry is not None:
                 tree[os.fsdecode(found.relative)] = entry
         self._last = tree
-        return self._store.put_tree(tree)
+        made = self._store.put_tree(tree)
+        if self._store.written > PRUNE_AFTER or (self._store.written and not self._pruned):
+            self._pruned = True
+            self._store.prune()
+        return made
 
     def load(self, snapshot: str) -> Tree:
         """The paths of a snapshot.
@@ -117,7 +125,8 @@ class Snapshots:
     ) -> list[Change]:
         """Undo the way from `changed[0]` to `changed[1]`: every path that differs goes back to the first.
 
-        Paths that do not differ between the two are not touched, whatever happened to them since.  All or
+        Paths that do not differ between the two are not touched, whatever happened to them since, nor those
+        that are back already.  All or
         nothing: a failure in the middle puts back what had been restored, a kill is
         seen to by `changelog.recover`.
 
@@ -131,8 +140,14 @@ class Snapshots:
             RollbackFailed: something else came between; it names what is left.
         """
         before, after = changed
-        changes = compare(after, before)
-        conflicts = [c.path for c in changes if not _is(self._now(c.path), after.get(c.path))]
+        changes = []
+        conflicts = []
+        for change in compare(after, before):
+            now = self._now(change.path)
+            if _is(now, after.get(change.path)):
+                changes.append(change)
+            elif not _is(now, before.get(change.path)):
+                conflicts.append(change.path)
         if conflicts:
             raise Conflict(conflicts)
         for change in changes:
@@ -145,27 +160,34 @@ class Snapshots:
 
     # -- reading ------------------------------------------------------------------------------------------
 
-    def _entry(self, found: Found) -> Entry | None:
+    def _kept(self, found: Found) -> Entry | None:
+        """A path as it is now, its content kept; None for what is gone meanwhile or not ours to read."""
         try:
-            status = os.stat(found.name, dir_fd=found.folder, follow_symlinks=False)
-            mode = stat.S_IMODE(status.st_mode)
-            stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-            if found.kind == "folder":
-                return Entry("folder", mode, "")
-            if found.kind == "link":
-                return Entry("link", 0, os.fsdecode(os.readlink(found.name, dir_fd=found.folder)))
-            known = self._last.get(os.fsdecode(found.relative))
-            if known is not None and (known.size, known.stamp) == (status.st_size, stamp):
-                return known._replace(mode=mode)
-            if status.st_size > MAX_FILE:
-                return Entry("file", mode, "", status.st_size, stamp)
-            digest = self._store.put_file(found.folder, found.name)
-            return Entry("file", mode, digest, status.st_size, stamp)
+            return self._entry(found, self._store.put_file)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return None  # gone meanwhile, or not ours to read: not covered
+            return None
+
+    def _entry(self, found: Found, digest_of: Callable[[int, bytes], str]) -> Entry:
+        status = os.stat(found.name, dir_fd=found.folder, follow_symlinks=False)
+        mode = stat.S_IMODE(status.st_mode)
+        stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        if found.kind == "folder":
+            return Entry("folder", mode, "")
+        if found.kind == "link":
+            return Entry("link", 0, os.fsdecode(os.readlink(found.name, dir_fd=found.folder)))
+        known = self._last.get(os.fsdecode(found.relative))
+        if known is not None and (known.size, known.stamp) == (status.st_size, stamp):
+            return known._replace(mode=mode)
+        if status.st_size > MAX_FILE:
+            return Entry("file", mode, "", status.st_size, stamp)
+        return Entry("file", mode, digest_of(found.folder, found.name), status.st_size, stamp)
 
     def _now(self, path: str) -> Entry | None:
-        """What stands at `path` now, read without following links."""
+        """What stands at `path` now, read without following links; nothing is kept.
+
+        Raises:
+            OSError: it cannot be read, so nobody knows.
+        """
         folder = self._parent(path)
         if folder is None:
             return None
@@ -175,8 +197,10 @@ class Snapshots:
             kind = _kind(status.st_mode)
             if kind is None:
                 return Entry("file", -1, "other")
-            return self._entry(Found(os.fsencode(path), folder, name, kind))
-        except OSError:
+            return self._entry(Found(os.fsencode(path), folder, name, kind), digest_of)
+        except PermissionError:
+            return Entry("file", -1, "unreadable")
+        except (FileNotFoundError, NotADirectoryError):
             return None
         finally:
             os.close(folder)
@@ -189,9 +213,11 @@ class Snapshots:
                 below = os.open(os.fsencode(part), _PARENT, dir_fd=fd)
                 os.close(fd)
                 fd = below
-        except OSError:
+        except OSError as exc:
             os.close(fd)
-            return None
+            if exc.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                return None
+            raise
         return fd
 
     # -- writing ------------------------------------------------------------------------------------------

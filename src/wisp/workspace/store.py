@@ -16,10 +16,28 @@ from typing import Any
 _CHUNK = 1 << 20
 CAP = 2 << 30
 """Bytes kept in one store before old snapshots are let go."""
+_YOUNG = 3600
+"""Seconds that an object is kept whatever names it."""
 
 
 class StoreFull(OSError):
     """One snapshot alone would be larger than the store may be, or the disk is full."""
+
+
+def digest_of(folder: int, name: bytes) -> str:
+    """The digest that `ObjectStore.put_file` would give; keeps nothing.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        digest = hashlib.sha256()
+        while piece := os.read(source, _CHUNK):
+            digest.update(piece)
+        return digest.hexdigest()
+    finally:
+        os.close(source)
 
 
 class ObjectStore:
@@ -34,6 +52,8 @@ class ObjectStore:
         self._path = path
         self._cap = cap
         self._made = False
+        self.written = 0
+        """Bytes put since the last `prune`."""
 
     def put_file(self, folder: int, name: bytes) -> str:
         """Keep the file `name` in the directory `folder`; returns its digest.
@@ -53,6 +73,7 @@ class ObjectStore:
                     while piece := os.read(source, _CHUNK):
                         digest.update(piece)
                         _write(target, piece)
+                        self.written += len(piece)
                 finally:
                     os.close(target)
                 found = digest.hexdigest()
@@ -128,20 +149,39 @@ class ObjectStore:
         return found
 
     def prune(self) -> int:
-        """Let old trees go until the store is within its cap; returns the bytes freed.  The newest stays."""
-        sizes = dict(self._sizes("objects"))
-        total = sum(sizes.values())
-        trees = sorted(self._ages("trees"))
-        freed = 0
-        while total - freed > self._cap and len(trees) > 1:
-            _, oldest = trees.pop(0)
-            os.unlink(os.path.join(self._path, "trees", oldest))
-            kept = {row[2] for _, name in trees for row in self._rows(name) if row[0] == "file"}
-            for name in [name for name in sizes if name not in kept]:
-                freed += sizes.pop(name)
+        """Let old trees go until the store is within its cap; returns the bytes freed.  The newest stays, and
+        what was written in the last hour: a snapshot that is being taken has no tree yet."""
+        self.written = 0
+        sizes = {name: (size, age) for name, size, age in self._found("objects")}
+        if sum(size for size, _ in sizes.values()) <= self._cap:
+            return 0
+        kept: set[str] = set()
+        total, dropping = 0, False
+        for number, (_, name) in enumerate(sorted(self._ages("trees"), reverse=True)):
+            if not dropping:
+                new = {row[2] for row in self._rows(name) if row[0] == "file"} - kept
+                total += sum(sizes[digest][0] for digest in new if digest in sizes)
+                dropping = total > self._cap and number > 0
+                kept |= new if not dropping else set()
+            if dropping:
+                os.unlink(os.path.join(self._path, "trees", name))
+        freed, young = 0, self._now() - _YOUNG
+        for name, (size, age) in sizes.items():
+            if name not in kept and age < young:
+                freed += size
                 with contextlib.suppress(OSError):
                     os.unlink(self._object(name))
         return freed
+
+    def _now(self) -> float:
+        """The store's own clock: the time its file system gives a file that is written now."""
+        aside = os.path.join(self._path, f"now-{os.getpid()}")
+        with open(aside, "wb"):
+            pass
+        try:
+            return os.stat(aside).st_mtime
+        finally:
+            os.unlink(aside)
 
     def _rows(self, tree: str) -> list[Any]:
         try:
@@ -149,10 +189,10 @@ class ObjectStore:
         except KeyError:
             return []
 
-    def _sizes(self, kind: str) -> list[tuple[str, int]]:
+    def _found(self, kind: str) -> list[tuple[str, int, float]]:
         try:
             with os.scandir(os.path.join(self._path, kind)) as found:
-                return [(e.name, e.stat().st_size) for e in found]
+                return [(e.name, (status := e.stat()).st_size, status.st_mtime) for e in found]
         except OSError:
             return []
 

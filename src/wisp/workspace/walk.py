@@ -56,11 +56,13 @@ def walk(
     hidden: bool = False,
     everything: bool = False,
     check: Callable[[], object] = lambda: None,
+    ignored: Callable[[Found], object] = lambda _: None,
 ) -> Iterator[Found]:
     """Every regular file below the directory `fd`, really at `path`, that is not ignored, in byte order.
 
     Ignore files above it count as well.  `check` is called for each directory; raising ends the walk.
-    With `everything`, links and directories are told too, a directory before what is in it.
+    With `everything`, links and directories are told too, a directory before what is in it.  What ignore
+    files leave out is told to `ignored`, a directory without what is in it.
     """
     top = os.fsencode(path).rstrip(b"/")
     levels = [*_above(top), _level(fd, top)]
@@ -76,7 +78,10 @@ def walk(
                 continue
             name, is_directory, is_file = entry
             relative = here.relative + b"/" + name if here.relative else name
+            kind = "file" if is_file else "folder" if is_directory else "link"
             if _skipped(levels, top, relative, is_directory, override, hidden):
+                if name != b".git":
+                    ignored(Found(relative, here.fd, name, kind))
                 continue
             if is_file:
                 yield Found(relative, here.fd, name)

@@ -25,6 +25,7 @@ COMMANDS = (
     "permissions",
     "skills",
     "config",
+    "context",
     "doctor",
 )
 """Words that are commands when they stand first."""
@@ -45,6 +46,7 @@ commands:
   wisp auth status            which credential comes from where
   wisp trust status|allow|revoke|forget [DIR]
   wisp permissions why 'CMD'  allow, ask or deny, and why (also: list, test FILE)
+  wisp context                what takes the space of the next request
   wisp skills list|validate DIR  what /name can start; is a skill as the specification wants it
   wisp config show            every setting and where it comes from
   wisp doctor                 what works here
@@ -210,8 +212,9 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         settings["tools"] = [name.strip() for name in found.tools.split(",") if name.strip()]
     if found.no_tools:
         settings["tools"] = []
-    if "" in (found.resume, found.fork):
-        raise UsageError("--resume and --fork need the beginning of a session's id; see 'wisp sessions list'")
+    for name, value in (("--resume", found.resume), ("--fork", found.fork)):
+        if value == "":
+            raise UsageError(f"{name} needs the beginning of a session's id; see 'wisp sessions list'")
     if sum(map(bool, (given["continue"], found.resume, found.fork))) > 1:
         raise UsageError("--continue, --resume and --fork exclude each other")
     if found.no_session and (given["continue"] or found.resume or found.fork):
@@ -361,6 +364,18 @@ def _sessions(argv: list[str]) -> Invocation:
     return parse_sessions(argv)
 
 
+def _context(argv: list[str]) -> Invocation:
+    parser = Parser(
+        prog="wisp context",
+        description="What takes the space of the next request, by source, estimated; no request is made.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="one object, with every message")
+    add_to(parser)
+    found = parser.parse_args(argv)
+    return _invocation("context", found)._replace(json=found.json)
+
+
 _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
@@ -368,6 +383,7 @@ _PARSE: dict[str, _Read] = {
     "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
     "redo": _undo("redo", "Undo the last undo."),
     "sessions": _sessions,
+    "context": _context,
     "models": _models,
     "login": _login,
     "logout": _words("logout", "[PROVIDER]", "Forgets what is stored for a provider.", most=1),

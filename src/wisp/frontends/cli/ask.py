@@ -25,6 +25,9 @@ from wisp.host.events import (
 SHORT = 20
 """Lines from which on the length is said first: the beginning may have scrolled away."""
 
+GUARD = 0.2
+"""Seconds between a question and the readiness to hear its answer."""
+
 
 class LineReader:
     """Lines from a descriptor on the event loop, without a thread that could outlive us."""
@@ -64,10 +67,11 @@ class LineReader:
         self._buffer += chunk
         self._eof = not chunk
 
-    def flush(self) -> None:
-        """Forget what was typed so far."""
+    async def flush(self) -> None:
+        """Forget what was typed so far, and on a terminal what is still on its way, as a paste may be."""
         self._buffer = b""
         if os.isatty(self._descriptor):
+            await asyncio.sleep(GUARD)
             import termios
 
             with suppress(termios.error):
@@ -99,10 +103,10 @@ class Asker:
                 task.cancel()
 
     async def _put(self, client: HostClient, asked: QuestionAsked) -> None:
-        """A question with its options numbered; a number or the words are an answer."""
+        """A question with its options numbered; a number, the words, or how only they begin, is an answer."""
         rows = [f"  {number}. {_line(option)}" for number, option in enumerate(asked.options, 1)]
         print("\n".join(["", shown(asked.text), *rows]), file=sys.stderr)
-        self._reader.flush()
+        await self._reader.flush()
         while True:
             print("Answer: ", end="", file=sys.stderr, flush=True)
             line = await self._reader.line()
@@ -111,6 +115,8 @@ class Asker:
                 said = asked.options[int(said) - 1]
             elif line is None and asked.options:
                 said = asked.options[-1]
+            elif said and len(fits := [one for one in asked.options if one.startswith(said.lower())]) == 1:
+                said = fits[0]
             try:
                 await client.send(Answer(asked.question_id, said))
                 return
@@ -121,8 +127,8 @@ class Asker:
 
     async def _ask(self, client: HostClient, request: ToolApprovalRequested) -> None:
         print(question(request), file=sys.stderr)
-        self._reader.flush()
         choices = "[y]es once, [s]ession, [n]o" if request.session_rule else "[y]es once, [n]o"
+        await self._reader.flush()
         print(f"Allow? {choices}, or a reason for no: ", end="", file=sys.stderr, flush=True)
         said = (await self._reader.line() or "n").strip()
         low = said.lower()

@@ -51,7 +51,7 @@ async def _chat(invocation: Invocation, converser: Converser) -> int:
     from wisp.frontends.cli.chat import PlainChat
 
     try:
-        client = await converser(_request(invocation, interactive=True, converses=True))
+        client = await converser(request_of(invocation, interactive=True, converses=True))
     except OpenFailed as exc:
         print(f"wisp: {safe(str(exc))}", file=sys.stderr)
         return exc.exit_code
@@ -67,7 +67,7 @@ def print_instructions(
 ) -> int:
     """Show every instruction block that a run would begin with, and where it comes from."""
     try:
-        blocks, notes = assemble(_request(invocation, interactive=False))
+        blocks, notes = assemble(request_of(invocation, interactive=False))
     except OpenFailed as exc:
         print(f"wisp: {safe(str(exc))}", file=sys.stderr)
         return exc.exit_code
@@ -79,7 +79,8 @@ def print_instructions(
     return OK
 
 
-def _request(invocation: Invocation, *, interactive: bool, converses: bool = False) -> OpenRequest:
+def request_of(invocation: Invocation, *, interactive: bool, converses: bool = False) -> OpenRequest:
+    """What a command line asks of the host."""
     return OpenRequest(
         converses=converses,
         options=invocation.settings,
@@ -106,7 +107,7 @@ async def _headless(invocation: Invocation, prompt: str, opener: Opener, form: s
     stopper = Stopper()
     asks = form == "text" and is_terminal(sys.stdin) and is_terminal(sys.stderr)
     try:
-        client = await opener(_request(invocation, interactive=asks))
+        client = await opener(request_of(invocation, interactive=asks))
     except OpenFailed as exc:
         return failed(str(exc), exc.exit_code, form)
     outputs: dict[str, Callable[[], Output]] = {"json": JsonOutput, "stream-json": StreamOutput}

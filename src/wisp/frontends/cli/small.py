@@ -35,6 +35,7 @@ class UndoLike(Protocol):
     notes: tuple[str, ...]
 
     def preview(self) -> Sequence[ChangeLike]: ...
+    def uncovered(self) -> Sequence[tuple[str, str]]: ...
     def apply(self, *, chat: bool) -> Sequence[ChangeLike]: ...
     def close(self) -> None: ...
 
@@ -210,6 +211,8 @@ def _undo(invocation: Invocation, library: Library) -> int:
             print("nothing differs; the files are as they were")
         for change in changes:
             print(f"{_VERBS[change.what]:10} {safe(change.path)}")
+        for path, why in move.uncovered():
+            print(f"{'stays':10} {safe(path)} (changed since, not covered: {safe(why)})")
         if changes and not invocation.yes and not confirmed():
             return FAILED
         move.apply(chat=invocation.chat)

@@ -21,7 +21,6 @@ _FROZEN = (
     "modules",
     "commondir",
     "gitdir",
-    "worktrees",
     "remotes",
     "branches",
 )
@@ -70,7 +69,19 @@ def _folder(path: str, *, main: bool) -> Layout:
         elif main and name in _MADE:
             folders.append(place)
     frozen += _named(path)
-    return Layout((path,), tuple(frozen), tuple(folders), tuple(_absent_files(path, main)))
+    pinned, kept = _worktrees(path) if main else ((), [])
+    return Layout((path, *pinned), (*frozen, *kept), tuple(folders), tuple(_absent_files(path, main)))
+
+
+def _worktrees(path: str) -> tuple[tuple[str, ...], list[str]]:
+    """The folder of the other worktrees, where more may be added, and what is in it, which stays as it is."""
+    place = os.path.join(path, "worktrees")
+    try:
+        if not stat.S_ISDIR(os.lstat(place).st_mode):
+            return (), [place]
+        return (place,), [os.path.join(place, name) for name in os.listdir(place)]
+    except OSError:
+        return (), []
 
 
 def _named(path: str) -> list[str]:
@@ -116,23 +127,13 @@ def _pointer(dot_git: str) -> Layout:
     if os.path.dirname(os.path.dirname(target)) != common or not _is_repository(common, True):
         return frozen
     main, own = _folder(common, main=True), _folder(target, main=False)
-    kept = tuple(place for place in main.frozen if os.path.basename(place) != "worktrees")
+    kept = tuple(place for place in main.frozen if place != target)
     return Layout(
         main.writable + own.writable,
-        (dot_git, *kept, *own.frozen, *_others(common, target)),
+        (dot_git, *kept, *own.frozen),
         main.absent_folders,
         main.absent_files + own.absent_files,
     )
-
-
-def _others(common: str, own: str) -> list[str]:
-    """The private folders of the other worktrees."""
-    top = os.path.dirname(own)
-    try:
-        names = os.listdir(top)
-    except OSError:
-        return []
-    return [place for name in names if (place := os.path.join(top, name)) != own]
 
 
 def _there(path: str) -> bool:

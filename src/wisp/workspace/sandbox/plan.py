@@ -62,7 +62,12 @@ class Grant(NamedTuple):
 
 
 def plan(
-    grant: Grant, found: Sequence[str], env: Mapping[str, str], standins: Standins, temporary: str
+    grant: Grant,
+    found: Sequence[str],
+    env: Mapping[str, str],
+    standins: Standins,
+    temporary: str,
+    staged: Mapping[str, str],
 ) -> Spec:
     """The box for one command.
 
@@ -70,6 +75,7 @@ def plan(
         found: protected names that are there.
         standins: gets what must stand in for those that are not; keep it until the command ended.
         temporary: the private folder for temporary files.
+        staged: by root, the folder of ours that plays its `.git` where there is none.
     """
     roots = [root.path for root in grant.roots]
     mounts = [Mount(path, "write") for path in roots]
@@ -79,7 +85,7 @@ def plan(
     mounts += [Mount(path, "read") for path in grant.show if os.path.lexists(path)]
     covered = [mount.path for mount in mounts if mount.kind in ("hide", "empty", "private")]
     mounts += [Mount(path, "hide") for path in hidden.sockets(covered, roots)]
-    mounts += _protected(grant, found, roots, standins)
+    mounts += _protected(grant, found, roots, standins, staged)
     given = environment(env) | (_PROXIED if grant.hosts else {})
     empty = os.path.join(os.path.dirname(temporary), EMPTY)
     return Spec(mounts, roots[0], given, grant.network, os.geteuid() == 0, empty, bool(grant.hosts))
@@ -105,7 +111,13 @@ def _system(grant: Grant, roots: Sequence[str], env: Mapping[str, str], temporar
     return [mount for mount in mounts if mount.path not in roots]
 
 
-def _protected(grant: Grant, found: Sequence[str], roots: Sequence[str], standins: Standins) -> list[Mount]:
+def _protected(
+    grant: Grant,
+    found: Sequence[str],
+    roots: Sequence[str],
+    standins: Standins,
+    staged: Mapping[str, str],
+) -> list[Mount]:
     mounts = [Mount(path, "write") for path in pins(found, roots)]
     there = set(found)
     for root in roots:
@@ -113,18 +125,21 @@ def _protected(grant: Grant, found: Sequence[str], roots: Sequence[str], standin
         for name in names:
             path = os.path.join(root, name)
             if path not in there and standins.folder(path):
-                mounts.append(Mount(path, "empty"))
+                played = name == ".git" and root in staged
+                mounts.append(Mount(path, "private", staged[root]) if played else Mount(path, "empty"))
         mounts += _unlisted(root, [m.path for m in mounts if m.kind == "empty"])
+    gits: list[Mount] = []
     for path in found:
         if os.path.basename(path).casefold() == ".git":
-            mounts += _git(path, roots, standins)
+            gits += _git(path, roots, standins)
         elif not os.path.islink(path):
             mounts.append(Mount(path, "read"))
         else:
             real = os.path.realpath(path)
             if any(real.startswith(root + "/") for root in roots) and os.path.lexists(real):
                 mounts.append(Mount(real, "read"))
-    return mounts
+    own = {mount.path for mount in gits if mount.kind == "write" and "/.git/worktrees/" in mount.path}
+    return mounts + [mount for mount in gits if mount.kind != "read" or mount.path not in own]
 
 
 def _git(path: str, roots: Sequence[str], standins: Standins) -> list[Mount]:

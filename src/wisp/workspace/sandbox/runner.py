@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,6 +18,8 @@ from wisp.workspace.process import Ending, run
 from wisp.workspace.sandbox import hidden, landlock, seccomp
 from wisp.workspace.sandbox.caps import Cap
 from wisp.workspace.sandbox.launch import PROCESSES, NotStarted, launch
+from wisp.workspace.sandbox.leftover import private_folder
+from wisp.workspace.sandbox.newrepos import NewRepositories
 from wisp.workspace.sandbox.plan import EMPTY, PROXY_SOCKET, Grant, environment, plan
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.sandbox.standins import Standins, is_standin
@@ -40,6 +41,9 @@ class Boxes:
         self._watches = [(root.path, Watch(root.path)) for root in grant.roots]
         self._top = self._temporary = ""
         self._lock = threading.Lock()
+        self._new = NewRepositories(grant.roots)
+        self._running = 0
+        self._hold = -1
         self._proxy: Proxy | None = None
         self._cap: Cap | None = None
         self.most = PROCESSES
@@ -56,21 +60,38 @@ class Boxes:
         output: Callable[[bytes], object],
         stdin: int = -1,
     ) -> tuple[Ending, tuple[str, ...]]:
-        """Run `argv` in the working directory; how it ended and which protected names are new since.
+        """Run `argv` in the working directory; how it ended and what is to be said of new protected names.
 
         Raises:
             Refused: the box cannot be built; nothing ran.
         """
         self._check_roots()
-        before = self._look()
-        for left in range(TRIES - 1, -1, -1):
-            try:
-                ending = self._once(argv, before, env, timeout, stop, output, stdin)
-                break
-            except NotStarted:
-                if not left or stop.stopped:
-                    raise
-        return ending, tuple(sorted(set(self._look()) - set(before)))
+        before = self._began()
+        try:
+            for left in range(TRIES - 1, -1, -1):
+                try:
+                    ending = self._once(argv, before, env, timeout, stop, output, stdin)
+                    break
+                except NotStarted:
+                    if not left or stop.stopped:
+                        raise
+        finally:
+            news = self._ended(before)
+        return ending, news
+
+    def _began(self) -> list[str]:
+        """Count a command in; the protected names that are there."""
+        with self._lock:
+            self._running += 1
+            return self._look()
+
+    def _ended(self, before: Sequence[str]) -> tuple[str, ...]:
+        """Count it out; the protected names that are new, and what became of repositories among them."""
+        with self._lock:
+            self._running -= 1
+            fresh = set(self._look()) - set(before)
+            said = self._new.settle(fresh, set(before) - self._new.loose, alone=not self._running)
+            return tuple(sorted(path for path in fresh if os.path.lexists(path))) + tuple(said)
 
     def _once(
         self,
@@ -83,7 +104,10 @@ class Boxes:
         stdin: int,
     ) -> Ending:
         with Standins() as standins:
-            spec = plan(self._grant, found, env, standins, self._own_folder())
+            temporary = self._own_folder()
+            with self._lock:
+                staged = self._new.stage(self._top)
+            spec = plan(self._grant, found, env, standins, temporary, staged)
             try:
                 return launch(
                     self._launcher,
@@ -122,7 +146,7 @@ class Boxes:
     ) -> tuple[Ending, tuple[str, ...]]:
         """As `run`, under Landlock only."""
         self._check_roots()
-        before, roots = self._look(), [root.path for root in self._grant.roots]
+        roots = [root.path for root in self._grant.roots]
         unseen = ["/dev", *hidden.credential_places(self._grant.home), *self._grant.hide]
         unseen = [path for path in unseen if os.path.lexists(path) and not path.startswith("/proc/")]
         temporary = self._own_folder()
@@ -134,6 +158,7 @@ class Boxes:
             seccomp.build(os.uname().machine, sockets=network),
         )
         confine = descriptor("rules", rules)
+        before = self._began()
         try:
             ending = run(
                 argv,
@@ -148,7 +173,8 @@ class Boxes:
             )
         finally:
             os.close(confine)
-        return ending, tuple(sorted(set(self._look()) - set(before)))
+            news = self._ended(before)
+        return ending, news
 
     def close(self) -> None:
         """Remove the private folder and close the way out."""
@@ -159,12 +185,16 @@ class Boxes:
             self._proxy = None
         if self._temporary:
             shutil.rmtree(self._top, ignore_errors=True)
+            os.close(self._hold)
             self._temporary = ""
+            self._new.forget()
 
     def _own_folder(self) -> str:
         with self._lock:
             if not self._temporary or not os.path.isdir(self._temporary):
-                self._top = os.path.realpath(tempfile.mkdtemp(prefix="wisp-box-"))
+                if self._temporary:  # somebody tidied up
+                    os.close(self._hold)
+                self._top, self._hold = private_folder(self._wall())
                 os.mkdir(os.path.join(self._top, EMPTY), 0o555)
                 self._temporary = os.path.join(self._top, "tmp")
                 os.makedirs(os.path.join(self._temporary, ".cache"), 0o700)
@@ -180,12 +210,10 @@ class Boxes:
         return Proxy(parse_rules(self._grant.hosts), path)
 
     def _look(self) -> list[str]:
-        """Protected names as they are, ours that stand in aside."""
-        found = []
-        with self._lock:
-            now = self._wall()
-            for _, watch in self._watches:
-                found += [path for path in watch.look(now) if not _ours(path)]
+        """Protected names as they are, ours that stand in aside; under the lock."""
+        found, now = [], self._wall()
+        for _, watch in self._watches:
+            found += [path for path in watch.look(now) if not _ours(path)]
         return found
 
     def _check_roots(self) -> None:

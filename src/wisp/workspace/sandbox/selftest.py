@@ -26,7 +26,7 @@ read_keys() { [ -n "$(ls -A "$HOME/.ssh")" ]; }
 loopback() { exec 3<>"/dev/tcp/127.0.0.1/$PORT"; }
 interfaces() { grep -qv -e '^ *lo:' -e '|' /proc/net/dev; }
 processes() { set -- /proc/[0-9]*; [ $# -gt 6 ]; }
-names() { mkdir .vscode/x || mkdir .git/hooks || echo x >.mcp.json; }
+names() { mkdir .vscode/x || mkdir .wisp/x || echo x >.mcp.json; }
 kernel() { : >>/proc/sys/kernel/core_pattern; }
 mounts() { mount -t tmpfs none . || unshare -U true; }
 for each in write_home read_state read_keys loopback interfaces processes names kernel mounts; do
@@ -43,7 +43,7 @@ WORDS = {
     "loopback": "connecting to a server on this machine",
     "interfaces": "seeing network interfaces",
     "processes": "seeing other processes",
-    "names": "making .vscode, .git or .mcp.json in the workspace",
+    "names": "making .vscode, .wisp or .mcp.json in the workspace",
     "kernel": "changing kernel settings",
     "mounts": "mounting, or a new user namespace",
     "capabilities": "keeping capabilities",

@@ -8,6 +8,7 @@ nothing of how they are protected.
 from __future__ import annotations
 
 import os
+from collections import deque
 from typing import NamedTuple
 
 from wisp.workspace.protected import folded
@@ -18,6 +19,11 @@ SHELL_NAMES = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc",
     ".zshenv", ".zprofile", ".zlogin", ".inputrc", ".gitconfig",
 )  # fmt: skip
+BARE_NAMES = ("config", "hooks", "commondir")
+"""What is protected in a folder that git takes for a repository of its own."""
+_BARE = {"HEAD", "objects", "refs"}
+_LINKED = {"HEAD", "commondir"}
+_REPOSITORY = (".git", *BARE_NAMES)
 _FROZEN = {
     *MASKED, *SHELL_NAMES, ".hg", ".svn", ".codex", ".gemini", ".zed", ".devcontainer", ".husky", ".githooks",
     ".direnv", ".lefthook.yml", "lefthook.yml", ".ssh", ".gnupg", ".aws",
@@ -35,6 +41,8 @@ _SKIPPED = {
 }
 DEPTH = 4
 MOST_FOLDERS = 3000
+MOST_BEYOND = 1000
+"""Folders deeper down, or skipped at first, that are looked at for repositories only."""
 MOST_NAMES = 400
 _FRESH = 50_000_000
 """Nanoseconds: a folder changed this short before it was read may have changed again unseen."""
@@ -46,6 +54,7 @@ class _Folder(NamedTuple):
     names: tuple[str, ...]
     """Protected ones."""
     below: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
 
 
 class Watch:
@@ -55,26 +64,40 @@ class Watch:
         self._root = root
         self._known: dict[str, _Folder] = {}
         self.complete = True
-        """Whether the last look reached every folder it should."""
+        """Whether the last look reached every folder."""
 
     def look(self, now: int) -> list[str]:
         """Absolute paths of protected names.  `now` is the wall clock in nanoseconds."""
         found: list[str] = []
         kept: dict[str, _Folder] = {}
-        todo = [(self._root, 0)]
+        todo: deque[tuple[str, int]] = deque([(self._root, 0)])
+        beyond: deque[str] = deque()
         self.complete = True
-        while todo:
-            path, depth = todo.pop()
-            if len(kept) >= MOST_FOLDERS or len(found) >= MOST_NAMES:
-                self.complete = False
-                break
+        while todo and len(kept) < MOST_FOLDERS and len(found) < MOST_NAMES:
+            path, depth = todo.popleft()
             folder = self._folder(path, now)
             if folder is None:
                 continue
             kept[path] = folder
             found += [f"{path}/{name}" for name in folder.names]
+            places = [f"{path}/{name}" for name in folder.below]
+            beyond += [f"{path}/{name}" for name in folder.skipped]
             if depth < DEPTH:
-                todo += [(f"{path}/{name}", depth + 1) for name in folder.below]
+                todo += [(place, depth + 1) for place in places]
+            else:
+                beyond += places
+        most = len(kept) + MOST_BEYOND
+        while beyond and len(kept) < most and len(found) < MOST_NAMES:
+            path = beyond.popleft()
+            folder = self._folder(path, now)
+            if folder is None:
+                continue
+            kept[path] = folder
+            found += [
+                f"{path}/{name}" for name in folder.names if name in _REPOSITORY or folded(name) == ".git"
+            ]
+            beyond += [f"{path}/{name}" for name in (*folder.below, *folder.skipped)]
+        self.complete = not todo and not beyond
         self._known = kept
         return found
 
@@ -84,17 +107,24 @@ class Watch:
             known = self._known.get(path)
             if known and known.changed == changed and known.read - changed > _FRESH:
                 return known
-            names, below = [], []
+            names: list[str] = []
+            below: list[str] = []
+            skipped: list[str] = []
+            plain: set[str] = set()
             with os.scandir(path) as entries:
                 for entry in entries:
                     name = entry.name
+                    plain.add(name)
                     if _is_frozen(name):
                         names.append(name)
-                    elif name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
-                        below.append(name)
+                    elif entry.is_dir(follow_symlinks=False):
+                        (skipped if name in _SKIPPED else below).append(name)
         except OSError:
             return None
-        return _Folder(changed, now, tuple(names), tuple(below))
+        if plain >= _BARE or plain >= _LINKED:
+            names += [name for name in BARE_NAMES if name in plain]
+            below, skipped = [], []
+        return _Folder(changed, now, tuple(names), tuple(below), tuple(skipped))
 
 
 def _is_frozen(name: str) -> bool:

@@ -1,0 +1,8 @@
+"""Exercise 3.1: guidance that is nested.  Each folder on the way to where we work may have an AGENTS.md."""
+
+from pathlib import Path
+
+
+def nested_guidance(root: Path, where: Path, limit: int) -> list[str]:
+    """The text of each AGENTS.md from root down to where (a folder below root), each cut to limit characters."""
+    raise NotImplementedError

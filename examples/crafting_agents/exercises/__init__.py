@@ -1,0 +1,1 @@
+"""Exercises of the book: one judge module per chapter, and for each exercise a folder with its files."""

@@ -1,0 +1,30 @@
+"""`wisp context` and `/context`: what takes the space of the next request."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from wisp.frontends.cli.args import Invocation
+from wisp.frontends.cli.exitcodes import OK
+from wisp.frontends.cli.print import write_json
+from wisp.frontends.cli.terminal import safe
+from wisp.host.client import OpenFailed
+from wisp.host.events import ContextEstimated
+from wisp.host.figures import context_table
+
+
+def run_context(invocation: Invocation, examine: Callable[[str], ContextEstimated]) -> int:
+    """Print it for this folder's newest session, or for the one that is named."""
+    try:
+        found = examine(invocation.resume)
+    except OpenFailed as exc:
+        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
+        return exc.exit_code
+    if invocation.json:
+        import msgspec
+
+        write_json(msgspec.to_builtins(found))
+    else:
+        print(safe(context_table(found)))
+    return OK

@@ -1,0 +1,3 @@
+"""Hostile cases are driven through the real tools."""
+
+from hostile.site import warm as warm
