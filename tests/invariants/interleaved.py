@@ -31,7 +31,7 @@ from wisp.session.storage import MemoryStorage
 
 WORKFLOWS = ("stream", "sequential", "parallel", "queues", "replacement", "rebase")
 ACTIONS = ("steer", "follow_up", "cancel", "approve", "compact", "take_back", "edit", "one", "all")
-MODEL = ModelInfo("m", context_window=6_000)
+MODEL = ModelInfo("m", context_window=3_000)
 CALLS = {"sequential": ("seq", "seq"), "parallel": ("par", "par", "par"), "queues": ("par",)}
 
 
@@ -68,10 +68,9 @@ class Model:
                 ToolCall(f"c{number}.{n}", name, f'{{"x": "{number}.{n}"}}') for n, name in enumerate(names)
             )
         usage = Usage(50, 5, 0, 0, 0)
+        long = "word " * (400 if request.tools else 2)
         yield Finished(
-            AssistantMessage(
-                (Text("word word "), *calls), stop="tool_calls" if calls else "stop", usage=usage
-            )
+            AssistantMessage((Text(long), *calls), stop="tool_calls" if calls else "stop", usage=usage)
         )
 
 
