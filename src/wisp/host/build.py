@@ -155,11 +155,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         storage, resumed, session_id = own.storage, False, clock.new_id()
     else:
         storage, resumed, session_id = _storage(request, configured, clock)
-    files = None
-    if storage.where:
-        from wisp.host.undo import snapshots_of
-
-        files = snapshots_of(workspace, configured.paths.state)
+    files = _file_history(storage, workspace, configured)
 
     async def close() -> None:
         backgrounds.close()
@@ -325,6 +321,15 @@ def _hooks(
     from wisp.host.hooks import Hooks
 
     return Hooks(settings.hooks, workspace, env, clock, ledger, settings.shell)
+
+
+def _file_history(storage: Storage, workspace: Workspace, configured: Configured) -> FileHistory | None:
+    """What undoes changes of files, for a session that is kept."""
+    if not storage.where:
+        return None
+    from wisp.host.undo import snapshots_of
+
+    return snapshots_of(workspace, configured.paths.state)
 
 
 def _telling(host: SessionHost, loop: asyncio.AbstractEventLoop) -> Callable[[Background], None]:
