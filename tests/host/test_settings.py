@@ -57,7 +57,7 @@ def test_one_bad_value_is_named_with_its_line_and_the_rest_holds(tmp_path: Path)
         'permission_mode = "yolo"\n'
         "nonsense = 1\n"
         'effort = "high"\n'
-        "[hooks]\n"
+        "[mcp_servers]\n"
         "x = 1\n",
         tmp_path,
     )

@@ -6,14 +6,17 @@ import msgspec
 
 from wisp.harness.events import ToolApprovalRequested, ToolApprovalResolved
 from wisp.harness.masking import Masker
-from wisp.harness.ports import ApprovalAnswer, Approver
+from wisp.harness.ports import Advice, ApprovalAnswer, Approver
 from wisp.loop.ports import Emit
 from wisp.messages.content import Text
 from wisp.messages.tool import ToolOutcome
 from wisp.policy.command import plain_words, storable
 from wisp.policy.decide import Policy, decide
+from wisp.policy.modes import Decision
 from wisp.policy.rules import parse_rule
 from wisp.tools.base import Prepared
+
+NONE = Advice()
 
 
 class Denial(msgspec.Struct, frozen=True):
@@ -40,16 +43,29 @@ class Gate:
         self.masker = masker or Masker()
         self.denials: list[Denial] = []
 
-    def unasked(self, call_id: str, prepared: Prepared) -> ToolOutcome | None:
+    def unasked(self, call_id: str, prepared: Prepared, advice: Advice = NONE) -> ToolOutcome | None:
         """As `admit` where nobody may be asked: what would be asked is refused."""
-        decision = decide(prepared.tool, prepared.effects, self.policy)
+        decision = self._decide(prepared, advice)
         if decision.verdict == "allow":
             return None
         return self._refuse(call_id, prepared, decision.reason, headless=False)
 
-    async def admit(self, call_id: str, prepared: Prepared, emit: Emit) -> ToolOutcome | None:
-        """None when the call may run; otherwise the outcome that tells the model why not."""
+    def _decide(self, prepared: Prepared, advice: Advice) -> Decision:
+        """The policy's decision, and a hook's: deny > ask > allow, and no hook allows what policy denies."""
         decision = decide(prepared.tool, prepared.effects, self.policy)
+        if decision.verdict == "deny" or not advice.verdict:
+            return decision
+        if advice.verdict == "allow":
+            return decision if decision.fixed else Decision("allow", advice.reason)
+        if advice.verdict == "deny":
+            return Decision("deny", f"a hook blocked it: {advice.reason}")
+        return Decision("ask", f"a hook wants it asked: {advice.reason}", fixed=True)
+
+    async def admit(
+        self, call_id: str, prepared: Prepared, emit: Emit, advice: Advice = NONE
+    ) -> ToolOutcome | None:
+        """None when the call may run; otherwise the outcome that tells the model why not."""
+        decision = self._decide(prepared, advice)
         if decision.verdict == "allow":
             return None
         if decision.verdict == "deny":

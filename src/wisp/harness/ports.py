@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -11,6 +11,8 @@ from wisp.harness.events import QuestionAsked, Scope, ToolApprovalRequested
 from wisp.loop.events import AgentCompleted
 from wisp.loop.ports import EffectGuard
 from wisp.messages.message import Message
+from wisp.messages.tool import ToolOutcome
+from wisp.tools.base import Prepared
 
 
 class ApprovalAnswer(msgspec.Struct, frozen=True):
@@ -29,6 +31,27 @@ class Approver(Protocol):
 
     async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
         """Show the whole of `request` and wait for the answer.  Cancelled when its run is."""
+        ...
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """What a hook says of a call; it may tighten everything and loosen only what would be asked."""
+
+    verdict: Literal["", "deny", "ask", "allow"] = ""
+    reason: str = ""
+    arguments: dict[str, Any] | None = None
+    """Others instead of the model's."""
+
+
+class CallHooks(Protocol):
+    """Somebody who is told of every call before and after it."""
+
+    async def before_call(self, call_id: str, prepared: Prepared) -> Advice:
+        """Asked once a call is prepared and before a person is.  Cancelled with the run."""
+        ...
+
+    async def after_call(self, call_id: str, prepared: Prepared, outcome: ToolOutcome) -> ToolOutcome:
+        """Told once a call ran; returns the outcome, perhaps with more."""
         ...
 
 

@@ -17,11 +17,11 @@ import msgspec
 
 from wisp.harness.events import QuestionAnswered, QuestionAsked
 from wisp.harness.gate import Gate
-from wisp.harness.ports import Questioner
+from wisp.harness.ports import Advice, CallHooks, Questioner
 from wisp.loop.events import ToolExecutionProgress
 from wisp.loop.ports import Emit
 from wisp.loop.settle import uncancelled
-from wisp.messages.codec import NotAnObject, strict_object
+from wisp.messages.codec import NotAnObject, ascii_json, strict_object
 from wisp.messages.content import Text, ToolCall, clean_blocks
 from wisp.messages.tool import Effect, Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext, Tool
@@ -88,8 +88,10 @@ class Toolbox:
         gate: Gate,
         observe: Callable[[Sequence[Effect]], None] | None = None,
         questioner: Questioner | None = None,
+        hooks: CallHooks | None = None,
     ) -> None:
         """`observe` is told the effects of every call that runs, on the event loop."""
+        self._hooks = hooks
         self._questioner = questioner
         self._observe = observe or (lambda effects: None)
         self.masker = gate.masker
@@ -107,15 +109,31 @@ class Toolbox:
         """Decode, judge and, where needed, ask about one call."""
         ready = await self._decoded(call)
         if ready.failure is None and ready.prepared is not None:
-            ready.failure = await self.gate.admit(call.id, ready.prepared, emit)
+            ready, advice = await self._advised(call, ready, ready.prepared)
+            if ready.failure is None and ready.prepared is not None:
+                ready.failure = await self.gate.admit(call.id, ready.prepared, emit, advice)
         return ready
 
     async def prepare_unasked(self, call: ToolCall) -> ToolCallReady:
         """Decode and judge one call when nobody may be asked: what would be asked is refused."""
         ready = await self._decoded(call)
         if ready.failure is None and ready.prepared is not None:
-            ready.failure = self.gate.unasked(call.id, ready.prepared)
+            ready, advice = await self._advised(call, ready, ready.prepared)
+            if ready.failure is None and ready.prepared is not None:
+                ready.failure = self.gate.unasked(call.id, ready.prepared, advice)
         return ready
+
+    async def _advised(
+        self, call: ToolCall, ready: ToolCallReady, prepared: Prepared
+    ) -> tuple[ToolCallReady, Advice]:
+        """The call as hooks want it, and what they say of it."""
+        if self._hooks is None:
+            return ready, Advice()
+        advice = await self._hooks.before_call(call.id, prepared)
+        if advice.arguments is not None and advice.verdict != "deny":
+            changed = msgspec.structs.replace(call, arguments=ascii_json(advice.arguments).decode())
+            ready = await self._decoded(changed)
+        return ready, advice
 
     async def _decoded(self, call: ToolCall) -> ToolCallReady:
         tool = self._tools.get(call.name)
@@ -173,6 +191,8 @@ class Toolbox:
             else:
                 blocking: Callable[[RunContext], Any] = prepared.run
                 outcome = await self._in_thread(lambda: blocking(context), token)
+            if self._hooks is not None:
+                outcome = await self._hooked(self._hooks, call_id, prepared, outcome)
         except ToolFailure as failure:
             outcome = failure.outcome()
         except (Stopped, asyncio.CancelledError):
@@ -182,6 +202,16 @@ class Toolbox:
             for name in prepared.resources:
                 self._written[name] = self._written.get(name, 0) + 1
         return self.masker.outcome(msgspec.structs.replace(outcome, content=clean_blocks(outcome.content)))
+
+    @staticmethod
+    async def _hooked(
+        hooks: CallHooks, call_id: str, prepared: Prepared, outcome: ToolOutcome
+    ) -> ToolOutcome:
+        """After a call: a stop ends the hooks, and what the call did is still told."""
+        try:
+            return await hooks.after_call(call_id, prepared, outcome)
+        except asyncio.CancelledError:
+            return outcome
 
     async def _again(self, tool: Tool, admitted: Prepared) -> Prepared:
         """Prepare an admitted call anew; only the state of the world may differ from what was admitted."""

@@ -18,7 +18,7 @@ from wisp._version import __version__
 from wisp.context.blocks import Block, block, render
 from wisp.harness.gate import Gate
 from wisp.harness.masking import Masker
-from wisp.harness.ports import Approver, FixedInstructions, Questioner
+from wisp.harness.ports import Approver, CallHooks, FixedInstructions, Questioner
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
 from wisp.host.asking import model_service
@@ -55,6 +55,7 @@ from wisp.session.ports import FileHistory
 from wisp.session.runner import CodingSession
 from wisp.session.storage import MemoryStorage, Storage, StorageFailed
 from wisp.tools.base import Tool
+from wisp.tools.ledger import ReadLedger
 from wisp.workspace.background import Background, Backgrounds
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
@@ -62,6 +63,7 @@ from wisp.workspace.root import Workspace
 if TYPE_CHECKING:
     from wisp.host.answers import AnswerCheck
     from wisp.host.conversation import Conversation
+    from wisp.host.hooks import Hooks
 
 
 class Overrides(msgspec.Struct, frozen=True):
@@ -105,6 +107,7 @@ class Around(msgspec.Struct, frozen=True):
     prices: Mapping[tuple[str, str], Price] = {}
     """Of other models that may answer."""
     save_plan: Callable[[str], str] | None = None
+    hooks: CallHooks | None = None
 
 
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
@@ -136,7 +139,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     box = make_box(workspace, configured, env, clock)
     stack = instruction_stack(configured, workspace, clock)
     talks = own.questioner or questions
-    built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds)
+    ledger = ReadLedger()
+    hooks = _hooks(settings, workspace, child_env, clock, ledger)
+    built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     tools = offered(configured, built_in, stack.skills, talks, own.tools)
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     keys = {c.endpoint.name: c.endpoint.key.reveal() for c in service.choices if c.endpoint.key}
@@ -153,7 +158,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         storage, resumed, session_id = own.storage, False, clock.new_id()
     else:
         storage, resumed, session_id = _storage(request, configured, clock)
-    files = _files(storage, workspace, configured)
+    files = _file_history(storage, workspace, configured)
 
     async def close() -> None:
         backgrounds.close()
@@ -178,6 +183,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
             files=files,
             prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
             save_plan=_plan_saver(configured, clock),
+            hooks=hooks,
         ),
         storage=storage,
         session_id=session_id,
@@ -190,9 +196,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         notes=(*map(str, configured.resolved.problems), *service.notes, *mended, *stack.notes),
         on_close=close,
     )
-    if checker:
-        checker.tell = host.tell
-    backgrounds.on_end = _telling(host, asyncio.get_running_loop())
+    _connect(host, checker, hooks, backgrounds)
     if request.record or request.replay:
         _tell_variables(service.transport, host.snapshot(), blocks)
     return host
@@ -224,7 +228,7 @@ def assemble_host(
     """
     around = around or Around()
     observe = around.news.touched if around.news is not None else None
-    toolbox = Toolbox(tools, gate, observe, around.questioner)
+    toolbox = Toolbox(tools, gate, observe, around.questioner, around.hooks)
     session = _session(storage, clock, cwd, session_id, model, around)
     ledger = ledger_of(settings, session.state, around.day_file, clock)
 
@@ -295,15 +299,6 @@ def _checking(
     return AnswerCheck(schema, clock, inner), [told]
 
 
-def _files(storage: Storage, workspace: Workspace, configured: Configured) -> FileHistory | None:
-    """Snapshots for undo; none for a conversation that is kept nowhere."""
-    if not storage.where:
-        return None
-    from wisp.host.undo import snapshots_of
-
-    return snapshots_of(workspace, configured.paths.state)
-
-
 def _session(
     storage: Storage, clock: Clock, cwd: str, session_id: str, model: ModelInfo, around: Around
 ) -> CodingSession:
@@ -329,6 +324,37 @@ def _close_to_others(env: Mapping[str, str], key_names: Sequence[str], has_key: 
         from wisp.workspace.private import keep_private
 
         keep_private(secret)
+
+
+def _hooks(
+    settings: Settings, workspace: Workspace, env: Mapping[str, str], clock: Clock, ledger: ReadLedger
+) -> Hooks | None:
+    """The hooks that the settings name; without any, nothing is imported."""
+    if not settings.hooks:
+        return None
+    from wisp.host.hooks import Hooks
+
+    return Hooks(settings.hooks, workspace, env, clock, ledger, settings.shell)
+
+
+def _file_history(storage: Storage, workspace: Workspace, configured: Configured) -> FileHistory | None:
+    """What undoes changes of files, for a session that is kept."""
+    if not storage.where:
+        return None
+    from wisp.host.undo import snapshots_of
+
+    return snapshots_of(workspace, configured.paths.state)
+
+
+def _connect(
+    host: SessionHost, checker: AnswerCheck | None, hooks: Hooks | None, backgrounds: Backgrounds
+) -> None:
+    """Let what has something to tell reach the front ends."""
+    if checker is not None:
+        checker.tell = host.tell
+    if hooks is not None:
+        hooks.watch(host.snapshot, host.tell)
+    backgrounds.on_end = _telling(host, asyncio.get_running_loop())
 
 
 def _telling(host: SessionHost, loop: asyncio.AbstractEventLoop) -> Callable[[Background], None]:

@@ -26,7 +26,7 @@ _COUNTED = ("turns", "cost", "tokens", "time")
 _BOUNDS = frozenset(
     {
         *(f"{whose}max_{what}" for whose in ("", "session_", "day_") for what in _COUNTED),
-        *("max_repeats", "sandbox", "network", "tools", "permission_mode"),
+        *("max_repeats", "sandbox", "network", "tools", "permission_mode", "hooks"),
     }
 )
 

@@ -58,6 +58,7 @@ CLASSES: dict[str, Kind] = {
     "environment": "executing",
     "permissions": "executing",
     "providers": "executing",
+    "hooks": "executing",
 }
 """`text`: taken as it is.  `narrowing`: taken where it is stricter than the user's own.  `executing`: could
 run something, choose who is asked or widen what is allowed; needs approval of exactly this content.

@@ -88,6 +88,23 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deny: tuple[str, ...] = ()
 
 
+class Hook(msgspec.Struct, frozen=True):
+    """One command that is run at an event."""
+
+    command: str
+    type: Literal["command"] = "command"
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=86400)] | None = None
+    """Seconds; 60 unless set."""
+
+
+class HookGroup(msgspec.Struct, frozen=True):
+    """The hooks of one event for some tools."""
+
+    hooks: tuple[Hook, ...] = ()
+    matcher: str = ""
+    """A regular expression over the whole name of the tool; empty or `*` for all."""
+
+
 class Settings(msgspec.Struct, frozen=True):
     """Every setting, merged.  Names are those of the options, with `_`."""
 
@@ -138,6 +155,8 @@ class Settings(msgspec.Struct, frozen=True):
     """Names of environment variables that commands get besides those on Wisp's list."""
     permissions: Permissions = Permissions()
     providers: dict[str, ProviderSettings] = {}
+    hooks: dict[str, tuple[HookGroup, ...]] = {}
+    """Commands around tool calls, by event."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -211,7 +230,7 @@ def environment_layers(env: Mapping[str, str]) -> list[Layer]:
     layers = []
     for name in Settings.__struct_fields__:
         value = env.get(f"WISP_{name.upper()}")
-        if not value or name in ("permissions", "providers"):
+        if not value or name in ("permissions", "providers", "hooks"):
             continue
         parsed: Any = (
             tuple(filter(None, value.split(",")))
@@ -239,7 +258,7 @@ def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
 
 
 Where = tuple[str, ...]
-_ELSEWHERE = ("mcp_servers", "hooks")
+_ELSEWHERE = ("mcp_servers",)
 """Tables that other programs' users know; read by parts of wisp that are not built yet."""
 
 
@@ -299,6 +318,8 @@ def _combine(key: str, old: Any, new: Any) -> Any:
         return Permissions((*old.allow, *new.allow), (*old.deny, *new.deny))
     if key == "providers":
         return {**old, **new}
+    if key == "hooks":
+        return {event: (*old.get(event, ()), *new.get(event, ())) for event in {**old, **new}}
     return new
 
 

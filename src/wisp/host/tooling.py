@@ -13,6 +13,7 @@ from wisp.host.settings import Settings
 from wisp.host.skills import Skills
 from wisp.messages.ids import Clock
 from wisp.tools.base import Tool
+from wisp.tools.ledger import ReadLedger
 from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box
 from wisp.workspace.root import Workspace
@@ -41,6 +42,7 @@ def built_in_tools(
     clock: Clock,
     box: Box,
     backgrounds: Backgrounds,
+    ledger: ReadLedger | None = None,
 ) -> Sequence[Tool]:
     """The default set over one workspace."""
     from wisp.tools.builtin import code_installed, default_tools
@@ -56,6 +58,7 @@ def built_in_tools(
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
         box=box,
         backgrounds=backgrounds,
+        ledger=ledger,
         code=code_installed(),
         silence_limit=configured.settings.silence_limit,
         memory_limit=configured.settings.memory_limit,
