@@ -69,7 +69,7 @@ def test_in_a_conversation_the_run_pauses_with_a_choice(tmp_path: Path, answer: 
             terminal.expect("> ")
             terminal.type("go\n")
             terminal.expect("could not be written")
-            terminal.expect("[s]top: ")
+            terminal.expect("Answer: ")
             if answer == "again":
                 unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
                 resource.prlimit(terminal.process.pid, resource.RLIMIT_FSIZE, unlimited)
