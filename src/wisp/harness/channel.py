@@ -1,9 +1,10 @@
-"""Values from one task to whoever iterates: put never waits, next does."""
+"""Values from one task to whoever iterates, one reader or many: put never waits, next does."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncGenerator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -43,3 +44,33 @@ class Channel(Generic[T]):
             finally:
                 self._waiter = None
         return self._items.popleft()
+
+
+class Fanout(Generic[T]):
+    """The same values to any number of readers, each from the moment it subscribed on."""
+
+    def __init__(self) -> None:
+        self._channels: list[Channel[T]] = []
+
+    def put(self, item: T) -> None:
+        """Add `item` for everyone who has subscribed."""
+        for channel in self._channels:
+            channel.put(item)
+
+    def close(self) -> None:
+        """Nothing follows; what was put before is still delivered."""
+        for channel in self._channels:
+            channel.close()
+
+    def subscribe(self) -> AsyncGenerator[T, None]:
+        """Every value from now on, also those that are put before the first one is asked for."""
+        channel = Channel[T]()
+        self._channels.append(channel)
+        return self._watched(channel)
+
+    async def _watched(self, channel: Channel[T]) -> AsyncGenerator[T, None]:
+        try:
+            while (item := await channel.next()) is not None:
+                yield item
+        finally:
+            self._channels.remove(channel)

@@ -1,4 +1,4 @@
-"""From settings to a running host: the only place that names concrete classes.
+"""From settings to a running host: the place that chooses concrete classes; `host/assemble.py` joins them.
 
 Reads what has to be read, in this order: settings, trust, project notes, session.  Nothing of an
 untrusted folder is read, nothing is started, and no connection is made.
@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from wisp._version import __version__
-from wisp.context.blocks import Block, block, render
+from wisp.context.blocks import Block, block
 from wisp.harness.gate import Gate
 from wisp.harness.masking import Masker
-from wisp.harness.ports import Approver, CallHooks, FixedInstructions, Questioner
-from wisp.harness.runner import AgentHarness
-from wisp.harness.toolbox import Toolbox
+from wisp.harness.ports import Approver, Questioner
 from wisp.host.asking import model_service
+from wisp.host.assemble import Around, assemble_host
 from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
@@ -31,29 +29,24 @@ from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
 from wisp.host.news import HostNews
 from wisp.host.paths import environment as process_environment
-from wisp.host.questions import PendingQuestions
+from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import known_secrets, without_secrets
-from wisp.host.service import PendingApprovals, SessionHost
+from wisp.host.service import SessionHost
 from wisp.host.settings import (
     Settings,
     absolute,
 )
-from wisp.host.skills import Skills
-from wisp.host.snapshot import InstructionFile, Snapshot
-from wisp.host.spending import ledger_of, run_limits
+from wisp.host.snapshot import Snapshot
 from wisp.host.tooling import attribution, built_in_tools, offered
 from wisp.loop.boundary import Boundary
 from wisp.messages.ids import Clock, SystemClock
-from wisp.messages.message import Message
-from wisp.messages.usage import Price
-from wisp.providers.base import ModelInfo, Provider
+from wisp.providers.base import Provider
 from wisp.providers.transport import Transport
 from wisp.session.catalog import latest, resolve, session_path
 from wisp.session.lock import Locked
 from wisp.session.ports import FileHistory
-from wisp.session.runner import CodingSession
-from wisp.session.storage import MemoryStorage, Storage, StorageFailed
+from wisp.session.storage import MemoryStorage, Storage
 from wisp.tools.base import Tool
 from wisp.tools.ledger import ReadLedger
 from wisp.workspace.background import Background, Backgrounds
@@ -90,24 +83,6 @@ async def open_conversation(request: OpenRequest) -> Conversation:
     from wisp.host.conversation import Conversation
 
     return Conversation(request, await open_host(request), open_host)
-
-
-class Around(msgspec.Struct, frozen=True):
-    """What a conversation has about it besides model, tools and storage; the default is nothing."""
-
-    questions: PendingQuestions | None = None
-    questioner: Questioner | None = None
-    boundary: Boundary | None = None
-    day_file: str = ""
-    skills: Skills = Skills(())
-    news: HostNews | None = None
-    values: Mapping[str, str] = {}
-    """What templates of commands may name."""
-    files: FileHistory | None = None
-    prices: Mapping[tuple[str, str], Price] = {}
-    """Of other models that may answer."""
-    save_plan: Callable[[str], str] | None = None
-    hooks: CallHooks | None = None
 
 
 async def open_host(request: OpenRequest, overrides: Overrides | None = None) -> SessionHost:
@@ -202,87 +177,6 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     return host
 
 
-def assemble_host(
-    *,
-    provider: Provider,
-    model: ModelInfo,
-    tools: Sequence[Tool],
-    gate: Gate,
-    approvals: PendingApprovals | None,
-    around: Around | None = None,
-    storage: Storage,
-    session_id: str,
-    resumed: bool,
-    cwd: str,
-    blocks: Sequence[Block],
-    settings: Settings,
-    clock: Clock,
-    sandbox: str = "none",
-    notes: tuple[str, ...] = (),
-    on_close: Callable[[], Awaitable[None]] | None = None,
-) -> SessionHost:
-    """Put the parts together; whatever they are, they are joined the same way.
-
-    Raises:
-        OpenFailed: the stored session cannot be continued.
-    """
-    around = around or Around()
-    observe = around.news.touched if around.news is not None else None
-    toolbox = Toolbox(tools, gate, observe, around.questioner, around.hooks)
-    session = _session(storage, clock, cwd, session_id, model, around)
-    ledger = ledger_of(settings, session.state, around.day_file, clock)
-
-    def make(history: Sequence[Message]) -> AgentHarness:
-        return AgentHarness(
-            provider,
-            model,
-            toolbox,
-            clock,
-            instructions=FixedInstructions(*render(tuple(blocks))),
-            recorder=session,
-            history=history,
-            effort=settings.effort,
-            session_id=session.id,
-            fitter=session.window,
-            news=around.news,
-            ledger=ledger,
-            questioner=around.questioner,
-            boundary=around.boundary,
-        )
-
-    session.attach(make)
-    snapshot = Snapshot(
-        session_id=session.id,
-        session_path=session.where,
-        resumed=resumed,
-        provider=provider.name,
-        model=model.id,
-        tools=tuple(tool.spec.name for tool in tools),
-        cwd=cwd,
-        permission_mode=gate.policy.mode,
-        sandbox=sandbox,
-        instructions=tuple(InstructionFile(b.source, b.size) for b in blocks if b.name != "environment"),
-        notes=notes,
-        messages=session.state.count,
-        output_format=settings.output_format,
-        skills=tuple(skill.name for skill in around.skills.all()),
-    )
-    return SessionHost(
-        session,
-        snapshot,
-        clock,
-        approvals=approvals,
-        questions=around.questions,
-        limits=run_limits(settings),
-        max_time=settings.max_time,
-        blocks=blocks,
-        save_plan=around.save_plan,
-        skills=around.skills,
-        values=around.values,
-        on_close=on_close,
-    )
-
-
 # -- parts ------------------------------------------------------------------------------------------------
 
 
@@ -297,24 +191,6 @@ def _checking(
     schema = read_schema(absolute(request.output_schema, configured.cwd))
     told = block("schema", WISH + msgspec.json.encode(schema).decode(), "--output-schema")
     return AnswerCheck(schema, clock, inner), [told]
-
-
-def _session(
-    storage: Storage, clock: Clock, cwd: str, session_id: str, model: ModelInfo, around: Around
-) -> CodingSession:
-    try:
-        return CodingSession(
-            storage,
-            clock,
-            cwd=cwd,
-            session_id=session_id,
-            price=model.price,
-            prices=around.prices,
-            created_by=f"wisp {__version__}",
-            files=around.files,
-        )
-    except StorageFailed as exc:
-        raise OpenFailed(str(exc), 1) from None
 
 
 def _close_to_others(env: Mapping[str, str], key_names: Sequence[str], has_key: bool) -> None:

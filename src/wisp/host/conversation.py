@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from wisp.harness.channel import Channel
+from wisp.harness.channel import Fanout
 from wisp.host import slash
 from wisp.host.client import CommandRefused, OpenFailed, OpenRequest
 from wisp.host.commands import (
@@ -53,7 +53,7 @@ class Conversation:
     def __init__(self, request: OpenRequest, host: SessionHost, opener: Opener) -> None:
         self._request = request
         self._opener = opener
-        self._subscribers: list[Channel[Envelope]] = []
+        self._subscribers = Fanout[Envelope]()
         self._pump: asyncio.Future[None] | None = None
         self._host = host
         self._adopt(host)
@@ -67,8 +67,7 @@ class Conversation:
     async def _forward(self, events: AsyncGenerator[Envelope, None]) -> None:
         async with aclosing(events):
             async for envelope in events:
-                for channel in self._subscribers:
-                    channel.put(envelope)
+                self._subscribers.put(envelope)
 
     async def send(self, command: AnyCommand) -> None:
         """See `HostClient.send`."""
@@ -80,22 +79,12 @@ class Conversation:
 
     def events(self) -> AsyncGenerator[Envelope, None]:
         """See `HostClient.events`; goes on when the host behind it is exchanged."""
-        channel = Channel[Envelope]()
-        self._subscribers.append(channel)
-        return self._watched(channel)
-
-    async def _watched(self, channel: Channel[Envelope]) -> AsyncGenerator[Envelope, None]:
-        try:
-            while (envelope := await channel.next()) is not None:
-                yield envelope
-        finally:
-            self._subscribers.remove(channel)
+        return self._subscribers.subscribe()
 
     async def close(self) -> None:
         """See `HostClient.close`."""
         await self._shut()
-        for channel in self._subscribers:
-            channel.close()
+        self._subscribers.close()
 
     async def _shut(self) -> None:
         await self._host.close()

@@ -12,7 +12,7 @@ import msgspec
 
 from wisp.context.prompt import assemble, environment
 from wisp.harness.gate import Gate
-from wisp.host.build import assemble_host
+from wisp.host.assemble import assemble_host
 from wisp.host.paths import environment as process_environment
 from wisp.host.secrets import without_secrets
 from wisp.host.service import SessionHost

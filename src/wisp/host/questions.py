@@ -1,12 +1,41 @@
-"""Questions that wait for a person's words, answered through a command."""
+"""What waits for a person: whether a call may run, and questions in words.  Answered through commands."""
 
 from __future__ import annotations
 
 import asyncio
 
-from wisp.harness.events import QuestionAsked
+from wisp.harness.events import QuestionAsked, ToolApprovalRequested
+from wisp.harness.ports import ApprovalAnswer
 from wisp.host.client import CommandRefused
-from wisp.host.commands import Answer
+from wisp.host.commands import Answer, Approve
+
+
+class PendingApprovals:
+    """Questions that wait for an answer through a command; the harness's `Approver`."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, asyncio.Future[ApprovalAnswer]] = {}
+
+    async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
+        """Wait for `answer` with this request's call id."""
+        future: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
+        self._waiting[request.call_id] = future
+        try:
+            return await future
+        finally:
+            del self._waiting[request.call_id]
+
+    def answer(self, command: Approve) -> None:
+        """Settle a question, once.
+
+        Raises:
+            CommandRefused: no question with that call id waits.
+        """
+        future = self._waiting.get(command.call_id)
+        if future is None or future.done():
+            raise CommandRefused(f"no approval of call {command.call_id!r} is waiting")
+        answer = ApprovalAnswer(command.digest, command.approved, command.scope, command.reason)
+        future.set_result(answer)
 
 
 class PendingQuestions:

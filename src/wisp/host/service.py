@@ -1,7 +1,7 @@
 """`SessionHost`: one conversation served to any number of front ends.
 
-Commands come in, events go out in order, everybody sees the same.  Owns the run task and the questions
-that wait for a person.
+Commands come in, events go out in order, everybody sees the same.  Owns the run task, and the question on
+which a storage that fails pauses it; everything else that waits for a person is in `host/questions.py`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ import msgspec
 from wisp.context.blocks import Block
 from wisp.context.ledger import ledger
 from wisp.context.templates import Shell
-from wisp.harness.channel import Channel
+from wisp.harness.channel import Fanout
 from wisp.harness.events import (
     QuestionAnswered,
     QuestionAsked,
     QueuedMessage,
     QueueUpdated,
-    ToolApprovalRequested,
 )
 from wisp.harness.mailbox import QueueChanged, QueueFull
-from wisp.harness.ports import ApprovalAnswer
 from wisp.harness.runner import AgentHarness
 from wisp.host.client import CommandRefused
 from wisp.host.commands import (
@@ -49,7 +47,7 @@ from wisp.host.commands import (
 )
 from wisp.host.events import ContextEstimated, Envelope, PlanSaved, SessionOpened
 from wisp.host.expanding import Expansion, expand
-from wisp.host.questions import PendingQuestions
+from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.skills import Skills
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
@@ -65,34 +63,6 @@ from wisp.session.fitting import reserve_of
 from wisp.session.keeping import Choice
 from wisp.session.runner import CodingSession
 from wisp.session.storage import StorageFailed
-
-
-class PendingApprovals:
-    """Questions that wait for an answer through a command; the harness's `Approver`."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[str, asyncio.Future[ApprovalAnswer]] = {}
-
-    async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
-        """Wait for `answer` with this request's call id."""
-        future: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
-        self._waiting[request.call_id] = future
-        try:
-            return await future
-        finally:
-            del self._waiting[request.call_id]
-
-    def answer(self, command: Approve) -> None:
-        """Settle a question, once.
-
-        Raises:
-            CommandRefused: no question with that call id waits.
-        """
-        future = self._waiting.get(command.call_id)
-        if future is None or future.done():
-            raise CommandRefused(f"no approval of call {command.call_id!r} is waiting")
-        answer = ApprovalAnswer(command.digest, command.approved, command.scope, command.reason)
-        future.set_result(answer)
 
 
 class SessionHost:
@@ -127,7 +97,7 @@ class SessionHost:
         self._values = values or {}
         self._preparing: asyncio.Future[str] | None = None
         self._on_close = on_close
-        self._subscribers: list[Channel[Envelope]] = []
+        self._subscribers = Fanout[Envelope]()
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
         self._cancelled_early = ""
@@ -167,16 +137,7 @@ class SessionHost:
 
     def events(self) -> AsyncGenerator[Envelope, None]:
         """Every event from the moment this is called on."""
-        channel = Channel[Envelope]()
-        self._subscribers.append(channel)
-        return self._watched(channel)
-
-    async def _watched(self, channel: Channel[Envelope]) -> AsyncGenerator[Envelope, None]:
-        try:
-            while (envelope := await channel.next()) is not None:
-                yield envelope
-        finally:
-            self._subscribers.remove(channel)
+        return self._subscribers.subscribe()
 
     @property
     def running(self) -> bool:
@@ -295,8 +256,7 @@ class SessionHost:
         if self._run is not None:
             self._cancel("the program is closing")
             await self.settled()
-        for channel in self._subscribers:
-            channel.close()
+        self._subscribers.close()
         self.harness.toolbox.close()
         self._session.close()
         if self._on_close is not None:
@@ -407,8 +367,7 @@ class SessionHost:
         self._seq += 1
         envelope = Envelope(self._seq, self._session.id, self._clock.now(), event)
         reduce(self.view, envelope)
-        for channel in self._subscribers:
-            channel.put(envelope)
+        self._subscribers.put(envelope)
 
 
 def _kind(exc: Exception) -> str:

@@ -311,26 +311,9 @@ def _undo(command: str, text: str) -> _Read:
 
 
 def _login(argv: list[str]) -> Invocation:
-    parser = Parser(
-        prog="wisp login",
-        usage="wisp login [PROVIDER] [--key] [--device] [--keyring]",
-        description="Keeps a provider's key. It is asked for, unseen, or read from standard input; it is "
-        "never an argument.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("words", nargs="*", metavar="PROVIDER")
-    parser.add_argument("--key", action="store_true", help="a key, where the provider also offers a login")
-    parser.add_argument("--device", action="store_true", help="agree on another device, with a code")
-    parser.add_argument("--keyring", action="store_true", help="into the system's keyring (extra 'keyring')")
-    try:
-        found = parser.parse_args(argv)
-    except UsageError:
-        found = None
-    if found is None or len(found.words) > 1:  # without the parser's words: they repeat what may be a key
-        raise UsageError("login takes one provider and no key; the key is asked for; see 'wisp login --help'")
-    return Invocation(
-        "login", words=found.words, with_key=found.key, device=found.device, keyring=found.keyring
-    )
+    from wisp.frontends.cli.login import parse_login
+
+    return parse_login(argv)
 
 
 def _models(argv: list[str]) -> Invocation:

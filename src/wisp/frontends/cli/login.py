@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from wisp.frontends.cli.args import Invocation
+from wisp.frontends.cli.args import Invocation, Parser, UsageError
 from wisp.frontends.cli.exitcodes import FAILED, OK, USAGE
 from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.terminal import is_terminal, safe
@@ -26,6 +26,34 @@ class Logins(Protocol):
     def login(self, provider: str, show: Callable[[str], None], *, device: bool) -> str: ...
     def logout(self, provider: str) -> str: ...
     def auth_status(self) -> list[dict[str, Any]]: ...
+
+
+def parse_login(argv: list[str]) -> Invocation:
+    """Read what follows `wisp login`.
+
+    Raises:
+        UsageError: it makes no sense; the message never repeats what may be a key.
+    """
+    parser = Parser(
+        prog="wisp login",
+        usage="wisp login [PROVIDER] [--key] [--device] [--keyring]",
+        description="Keeps a provider's key. It is asked for, unseen, or read from standard input; it is "
+        "never an argument.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("words", nargs="*", metavar="PROVIDER")
+    parser.add_argument("--key", action="store_true", help="a key, where the provider also offers a login")
+    parser.add_argument("--device", action="store_true", help="agree on another device, with a code")
+    parser.add_argument("--keyring", action="store_true", help="into the system's keyring (extra 'keyring')")
+    try:
+        found = parser.parse_args(argv)
+    except UsageError:
+        found = None
+    if found is None or len(found.words) > 1:  # without the parser's words: they repeat what may be a key
+        raise UsageError("login takes one provider and no key; the key is asked for; see 'wisp login --help'")
+    return Invocation(
+        "login", words=found.words, with_key=found.key, device=found.device, keyring=found.keyring
+    )
 
 
 def run_login(invocation: Invocation, library: Logins) -> int:

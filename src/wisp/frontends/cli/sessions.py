@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from wisp.frontends.cli.args import Invocation, Parser, UsageError
 from wisp.frontends.cli.exitcodes import FAILED, OK
 from wisp.frontends.cli.print import write_json
+from wisp.frontends.cli.small import attempt
 from wisp.frontends.cli.terminal import confirmed, one_line, safe
-from wisp.host.client import OpenFailed
 from wisp.host.library import SessionContent, SessionInfo
 from wisp.messages.ids import iso
 from wisp.messages.message import AssistantMessage, ToolResult, UserMessage
@@ -110,17 +110,7 @@ def parse_sessions(argv: list[str]) -> Invocation:
 def run_sessions(invocation: Invocation, library: Library) -> int:
     """Do the command; returns the exit code."""
     verb, *words = invocation.words
-    try:
-        return _VERBS[verb](words, invocation, library)
-    except OpenFailed as exc:
-        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
-        return exc.exit_code
-    except BrokenPipeError:
-        raise
-    except (LookupError, OSError, UnicodeDecodeError) as exc:
-        said = exc.args[0] if isinstance(exc, LookupError) and exc.args else exc
-        print(f"wisp: {safe(str(said))}", file=sys.stderr)
-        return FAILED
+    return attempt(lambda: _VERBS[verb](words, invocation, library))
 
 
 def _list(words: Sequence[str], invocation: Invocation, library: Library) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from wisp.frontends.cli.args import Invocation
@@ -51,8 +51,13 @@ class ChangeLike(Protocol):
 
 def run_small(invocation: Invocation, library: Library) -> int:
     """Do the command; returns the exit code."""
+    return attempt(lambda: _COMMANDS[invocation.command](invocation, library))
+
+
+def attempt(work: Callable[[], int]) -> int:
+    """Do a small command; what it could not do is told in one sentence."""
     try:
-        return _COMMANDS[invocation.command](invocation, library)
+        return work()
     except OpenFailed as exc:
         print(f"wisp: {safe(str(exc))}", file=sys.stderr)
         return exc.exit_code
