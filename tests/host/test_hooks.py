@@ -166,3 +166,12 @@ async def test_a_hook_that_fails_otherwise_blocks_nothing_and_is_told(tmp_path: 
     world = World(tmp_path, {"PreToolUse": (_pre("echo broken >&2; exit 3"),)})
     assert not (await world.call("ls", path=".")).is_error
     assert "broken" in world.told[0]
+
+
+def test_an_event_whose_hooks_are_not_run_is_named_also_one_that_is_misspelt(tmp_path: Path) -> None:
+    groups = {name: (_pre("true"),) for name in ("PreToolUse", "PostToolUse", "Stop", "PreTooluse")}
+
+    assert World(tmp_path, groups).hooks.notes == [
+        "hooks of Stop are not run; those of PreToolUse and PostToolUse are",
+        "hooks of PreTooluse are not run; those of PreToolUse and PostToolUse are",
+    ]

@@ -168,7 +168,13 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         settings=settings,
         clock=clock,
         sandbox=box_state(box),
-        notes=(*map(str, configured.resolved.problems), *service.notes, *mended, *stack.notes),
+        notes=(
+            *map(str, configured.resolved.problems),
+            *service.notes,
+            *mended,
+            *stack.notes,
+            *(hooks.notes if hooks is not None else ()),
+        ),
         on_close=close,
     )
     _connect(host, checker, hooks, backgrounds)

@@ -35,6 +35,8 @@ from wisp.workspace.root import Workspace
 from wisp.workspace.stop import StopToken
 
 DEFAULT_TIMEOUT = 60.0
+EVENTS = ("PreToolUse", "PostToolUse")
+"""Those whose hooks are run."""
 MOST_OUTPUT = 1 << 20
 MOST_TOLD = 10_000
 _MOST_FILE = 8 << 20
@@ -109,6 +111,16 @@ class Hooks:
         self._env = quiet_environment({**env, "CLAUDE_PROJECT_DIR": workspace.cwd})
         self.facts: Callable[[], dict[str, str]] = dict
         self.tell: Callable[[str], None] = lambda said: None
+
+    @property
+    def notes(self) -> list[str]:
+        """A note for each event whose hooks are not run: a guard that silently is none would be worse."""
+        run = " and ".join(EVENTS)
+        return [
+            f"hooks of {event} are not run; those of {run} are"
+            for event in self._groups
+            if event not in EVENTS
+        ]
 
     def watch(self, snapshot: Callable[[], Snapshot], tell: Callable[[ErrorReported], None]) -> None:
         """Take the facts from a host, and tell it what fails."""
