@@ -18,7 +18,7 @@ from wisp.context.blocks import Block, block
 from wisp.harness.gate import Gate
 from wisp.harness.masking import Masker
 from wisp.harness.ports import Approver, Questioner
-from wisp.host.asking import model_service
+from wisp.host.asking import ModelService, model_service
 from wisp.host.assemble import Around, assemble_host
 from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
@@ -116,13 +116,11 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     talks = own.questioner or questions
     ledger = ReadLedger()
     hooks = _hooks(settings, workspace, child_env, clock, ledger)
+    unrun = hooks.notes if hooks is not None else ()
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     tools = offered(configured, built_in, stack.skills, talks, own.tools)
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
-    keys = {c.endpoint.name: c.endpoint.key.reveal() for c in service.choices if c.endpoint.key}
-    masker = Masker(known_secrets(env, keys))
-    service.watch(masker.add)
-    gate = Gate(policy, own.approver or pending, masker)
+    gate = Gate(policy, own.approver or pending, _masker(env, service))
     checker, wish = _checking(request, configured, clock, own.boundary)
     blocks = [
         *stack.blocks,
@@ -168,13 +166,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         settings=settings,
         clock=clock,
         sandbox=box_state(box),
-        notes=(
-            *map(str, configured.resolved.problems),
-            *service.notes,
-            *mended,
-            *stack.notes,
-            *(hooks.notes if hooks is not None else ()),
-        ),
+        notes=(*map(str, configured.resolved.problems), *service.notes, *mended, *stack.notes, *unrun),
         on_close=close,
     )
     _connect(host, checker, hooks, backgrounds)
@@ -184,6 +176,14 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
 
 
 # -- parts ------------------------------------------------------------------------------------------------
+
+
+def _masker(env: Mapping[str, str], service: ModelService) -> Masker:
+    """What masks every credential that is known, also one that is renewed later."""
+    keys = {c.endpoint.name: c.endpoint.key.reveal() for c in service.choices if c.endpoint.key}
+    masker = Masker(known_secrets(env, keys))
+    service.watch(masker.add)
+    return masker
 
 
 def _checking(
