@@ -7,11 +7,13 @@ program that the tests leave behind is not hunted down, and kill -9 leaves the f
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -209,7 +211,19 @@ class SignalGate:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.caught = self.caught or number
-        self.open_if(self._open)
+        # A signal may fall between the making of a coroutine and its first step; that is no mistake.
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None
+        if loop and self._open and asyncio.current_task() is None:
+            # Between two steps an exception would tear the event loop itself: its tasks are asked to end.
+            self._open = False
+            for task in asyncio.all_tasks():
+                loop.call_soon_threadsafe(task.cancel)
+        else:
+            self.open_if(self._open)
 
     def open_if(self, wanted: bool) -> None:
         """Open or close; opening with a signal remembered closes again and raises."""
@@ -238,7 +252,7 @@ def in_disposable_project(files: Mapping[str, str], work: Callable[[Path], int])
     except ScriptMismatch as mismatch:
         print(f"stopped: checkpoint_failed ({mismatch})")
         status = 1
-    except Interrupted:
+    except (Interrupted, asyncio.CancelledError):
         # The signal may have cut a line in two.
         print("\nstopped: interrupted")
     finally:
