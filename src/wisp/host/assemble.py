@@ -51,6 +51,8 @@ class Around(msgspec.Struct, frozen=True):
     """Of other models that may answer."""
     save_plan: Callable[[str], str] | None = None
     hooks: CallHooks | None = None
+    branch: str = ""
+    """The branch that is checked out."""
 
 
 def assemble_host(
@@ -116,6 +118,7 @@ def assemble_host(
         notes=notes,
         messages=session.state.count,
         output_format=settings.output_format,
+        branch=around.branch,
         skills=tuple(skill.name for skill in around.skills.all()),
     )
     return SessionHost(

@@ -37,6 +37,7 @@ from wisp.host.service import SessionHost
 from wisp.host.slash import Reply, SlashCommand
 from wisp.host.small import HostLibrary
 from wisp.host.snapshot import Snapshot
+from wisp.host.surroundings import HostSurroundings
 
 Opener = Callable[[OpenRequest], Awaitable[SessionHost]]
 
@@ -56,6 +57,7 @@ class Conversation:
         self._subscribers = Fanout[Envelope]()
         self._pump: asyncio.Future[None] | None = None
         self._host = host
+        self.around = HostSurroundings(request, lambda: self._host)
         self._adopt(host)
 
     # -- the connection -----------------------------------------------------------------------------------
@@ -84,6 +86,7 @@ class Conversation:
     async def close(self) -> None:
         """See `HostClient.close`."""
         await self._shut()
+        self.around.close()
         self._subscribers.close()
 
     async def _shut(self) -> None:

@@ -31,5 +31,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     messages: int = 0
     skills: tuple[str, ...] = ()
     """Names of skills and commands."""
+    branch: str = ""
+    """The branch that was checked out when the host was opened; empty outside git."""
     output_format: str = "text"
     """As configured, for front ends that have a choice."""

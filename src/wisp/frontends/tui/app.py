@@ -1,7 +1,7 @@
-"""The screen: what stands where, which key does what, and the one connection to the host.
+"""The screen: what stands where, which key does what.
 
-Draws first and connects afterwards.  Everything that is decided about the conversation is the host's; what
-the screen knows of it are events, and what it can do are the commands of `ConversationClient`.
+Draws first and connects afterwards.  Everything that is decided about the conversation is the host's; what is
+said to it and what comes from it goes through `talk`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rich.text import Text
@@ -20,15 +20,13 @@ from textual.widget import Widget
 from wisp.frontends.tui.bars import Bar, activity, status
 from wisp.frontends.tui.composer import Composer
 from wisp.frontends.tui.dialog import Dialog
-from wisp.frontends.tui.entries import Note
-from wisp.frontends.tui.look import DARK, LOOKS, Look, theme_of
+from wisp.frontends.tui.look import DARK, GREY, LIGHT, LOOKS, Look, theme_of
+from wisp.frontends.tui.menu import Menu, Row
 from wisp.frontends.tui.transcript import Transcript
 
 if TYPE_CHECKING:
-    from wisp.frontends.tui.feed import Feed
+    from wisp.frontends.tui.talk import Answering, Talk
     from wisp.host.client import ConversationClient
-    from wisp.host.commands import AnyCommand
-    from wisp.host.snapshot import Snapshot
 
 W = TypeVar("W", bound=Widget)
 
@@ -39,9 +37,7 @@ FRAME = 1 / 30
 """Seconds between two drawings of what streams in."""
 TWICE = 2.0
 """Seconds within which a second Ctrl+C leaves."""
-MODES = ("ask", "auto", "plan", "read-only")
-"""What Shift+Tab goes through.  `full` has to be typed: /permissions full."""
-IDLE_HINT = "Enter sends · / commands · @ files · F1 keys"
+PROMPT = "What shall be done?"
 
 
 class WispApp(App[int]):
@@ -50,6 +46,7 @@ class WispApp(App[int]):
     Args:
         connect: opens the host, once the first frame stands.
         first: a first prompt.
+        look: the colours it begins with.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -57,8 +54,7 @@ class WispApp(App[int]):
     CSS = """
     Screen { layout: vertical; background: $background; color: $foreground; }
     Screen:inline { height: 60vh; border: none; }
-    #activity { margin: 0; }
-    .-short Composer, .-short Composer:focus { border: none; padding: 0 1; }
+    .-short Composer, .-short Composer:focus { border: none; }
     """
     VERTICAL_BREAKPOINTS = [(0, "-short"), (14, "-tall")]  # noqa: RUF012 - as the base class has it
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -69,6 +65,9 @@ class WispApp(App[int]):
         Binding("shift+tab", "cycle_mode", show=False, priority=True),
         Binding("ctrl+o", "open_all", show=False, priority=True),
         Binding("ctrl+l", "redraw", show=False, priority=True),
+        Binding("ctrl+r", "sent_before", show=False, priority=True),
+        Binding("ctrl+f", "find", show=False, priority=True),
+        Binding("f1", "help", show=False, priority=True),
         Binding("pageup,shift+up", "scroll_page(-1)", show=False, priority=True),
         Binding("pagedown,shift+down", "scroll_page(1)", show=False, priority=True),
         Binding("ctrl+home", "scroll_home", show=False, priority=True),
@@ -77,31 +76,32 @@ class WispApp(App[int]):
 
     def __init__(self, connect: Connect, first: str = "", *, look: Look = DARK) -> None:
         super().__init__()
-        self.look = look
+        self.look = GREY if self.no_color else look
         for one in LOOKS.values():
             self.register_theme(theme_of(one))
-        self.theme = look.name
+        self.theme = self.look.name
         self.failure: BaseException | None = None
         """What ended the program before its time."""
-        self.client: ConversationClient | None = None
-        self.feed: Feed | None = None
+        self.talk: Talk | None = None
+        self.answering: Answering | None = None
+        """What the composer's text becomes, where it is the answer to something."""
         self._connect = connect
         self._first = first
-        self._tasks: set[asyncio.Future[Any]] = set()
+        self._work: set[asyncio.Future[Any]] = set()
         self._interrupted_at = -TWICE
         self._flushing = False
         self._frame = 0
         self._hint = ""
-        self._answering: Callable[[str], AnyCommand] | None = None
-        """What the composer's text becomes, where it is the answer to something."""
         self._kept_draft = ""
+        self._go_back: Callable[[], None] | None = None
 
     def compose(self) -> ComposeResult:
         """Transcript, what happens, questions, composer, status."""
-        yield Transcript(self.look, self._older)
+        yield Transcript(self.look, self._older, self._newer)
         yield Bar(self.look, "queue")
         yield Bar(self.look, "activity")
         yield Dialog(self.look)
+        yield Menu(self.look)
         yield Composer()
         yield Bar(self.look, "status")
 
@@ -122,6 +122,11 @@ class WispApp(App[int]):
         """The question, if there is one."""
         return self._part("dialog", Dialog)
 
+    @property
+    def menu(self) -> Menu:
+        """What could be meant."""
+        return self._part("menu", Menu)
+
     def _part(self, id_: str, kind: type[W]) -> W:
         return self.screen_stack[0].query_one(f"#{id_}", kind)
 
@@ -140,59 +145,45 @@ class WispApp(App[int]):
     def _open(self) -> None:
         self.keep(self._live())
 
+    async def _live(self) -> None:
+        from wisp.frontends.tui.talk import Talk
+
+        client = await self._connect()
+        self.talk = Talk(self, client)
+        self.composer.placeholder = PROMPT
+        self.set_interval(0.1, self._tick)
+        await self.talk.run(self._first)
+
     def keep(self, work: Coroutine[Any, Any, Any]) -> None:
         """Run `work` until it ends or the screen closes; what breaks in it ends the program."""
         task = asyncio.ensure_future(work)
-        self._tasks.add(task)
+        self._work.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Future[Any]) -> None:
-        self._tasks.discard(task)
+        self._work.discard(task)
         if not task.cancelled() and (fault := task.exception()) is not None:
-            self.failure = fault
+            self.failure = self.failure or fault
             self.exit(1)
-
-    async def _live(self) -> None:
-        """Connect, then show what happens until the host closes."""
-        from wisp.frontends.tui.feed import Feed
-
-        client = await self._connect()
-        self.feed = feed = Feed(self.transcript.entries)
-        self.client = client
-        stream = client.events()
-        self._greet(client.snapshot())
-        self.set_interval(0.1, self._tick)
-        if self._first:
-            await self.say(self._first)
-        loop = asyncio.get_running_loop()
-        async with aclosing(stream) as events:
-            async for envelope in events:
-                feed.take(envelope, loop.time())
-                self._attend(envelope.event)
-                self.flush_soon()
-
-    def _greet(self, snapshot: Snapshot) -> None:
-        assert self.feed is not None
-        self.composer.placeholder = "What shall be done?"
-        for note in snapshot.notes:
-            self.feed.note(Note(note, "warn"))
-        self._show_status()
-        self.sub_title = snapshot.cwd
-        self.flush_soon()
 
     async def close(self) -> None:
         """Let the host go; for whoever ran the screen, after it."""
-        for task in list(self._tasks):
+        for task in list(self._work):
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        if self.client is not None:
-            await self.client.close()
+        if self._work:
+            await asyncio.wait(self._work)
+        if self.talk is not None:
+            await self.talk.client.close()
 
     def _handle_exception(self, error: Exception) -> None:
         """End with the terminal restored; whoever ran the screen tells what broke."""
         self.failure = self.failure or error
         self.exit(1)
+
+    @property
+    def working(self) -> bool:
+        """Whether a run is in progress."""
+        return self.talk is not None and self.talk.feed.running
 
     # -- drawing what changed -----------------------------------------------------------------------------
 
@@ -209,40 +200,34 @@ class WispApp(App[int]):
         self._show_queue()
 
     def _tick(self) -> None:
-        if self.feed is not None and self.feed.running:
+        if self.working and self.talk is not None:
             self._frame += 1
             if self._frame % 5 == 0:
-                self.feed.tick(asyncio.get_running_loop().time())
+                self.talk.feed.tick(asyncio.get_running_loop().time())
                 self.transcript.changed()
             self._show_activity()
 
     def _show_activity(self) -> None:
-        assert self.feed is not None
-        feed, bar = self.feed, self._part("activity", Bar)
-        width = max(1, self.size.width - 2)
-        if not feed.running:
-            bar.show(Text(self._hint, self.look.style("dim"), no_wrap=True))
+        bar, look = self._part("activity", Bar), self.look
+        if self.talk is None or not self.talk.feed.running:
+            bar.show(Text(self._hint, look.style("dim"), no_wrap=True))
             return
-        waiting = feed.view.waiting or "working"
-        if feed.arguments:
-            waiting = f"the model writes a call, {feed.arguments:,} characters"
-        elif feed.view.phase == "thinking" or waiting == "the model":
-            waiting = f"waiting for {waiting}" if waiting == "the model" else f"receiving {waiting}"
+        feed = self.talk.feed
         bar.show(
             activity(
-                self.look,
-                waiting=" ".join(waiting.split()),
+                look,
+                waiting=feed.waiting(),
                 seconds=asyncio.get_running_loop().time() - feed.run_began,
                 frame=self._frame,
                 still=self.animation_level == "none",
                 hint=self._hint or "esc stops",
-                width=width,
+                width=max(1, self.size.width - 2),
             )
         )
 
     def _show_queue(self) -> None:
-        assert self.feed is not None
-        bar, queue = self._part("queue", Bar), self.feed.queue
+        queue = self.talk.feed.queue if self.talk is not None else ()
+        bar = self._part("queue", Bar)
         bar.set_class(not queue, "hidden")
         if queue:
             from wisp.frontends.tui.queue import queue_text
@@ -251,240 +236,187 @@ class WispApp(App[int]):
             bar.styles.height = shown.plain.count("\n") + 1
             bar.show(shown)
 
-    def _show_status(self) -> None:
-        if self.client is None or self.feed is None:
-            return
-        now = self.client.snapshot()
-        extra = []
-        if (context := self.feed.context) is not None and context.window:
-            extra.append(f"{100 * context.total / context.window:.0f}% of context")
-        if self.feed.cost is None:
-            extra.append("cost unknown")
-        elif self.feed.cost:
-            extra.append(f"${self.feed.cost:.2f}")
-        folder = now.cwd.rsplit("/", 1)[-1] or now.cwd
-        self._part("status", Bar).show(
-            status(
-                self.look,
-                folder=folder,
-                branch="",
-                model=now.model,
-                mode=now.permission_mode,
-                sandbox=now.sandbox,
-                extra=extra,
-                width=max(1, self.size.width - 2),
-            )
-        )
+    def show_status(self) -> None:
+        """Where one is, and how calls are judged."""
+        if self.talk is not None:
+            now, feed = self.talk.client.snapshot(), self.talk.feed
+            shown = status(self.look, now, feed.cost, feed.context, max(1, self.size.width - 2))
+            self._part("status", Bar).show(shown)
+
+    def opened(self) -> None:
+        """Another conversation may stand behind the connection."""
+        self.show_status()
+        self._show_title()
+        self.flush_soon()
 
     def on_resize(self) -> None:
         """Lines around the composer are as wide as the screen."""
-        if self.feed is not None:
-            self._show_activity()
-            self._show_queue()
-            self._show_status()
+        self._show_activity()
+        self._show_queue()
+        self.show_status()
 
-    def note(self, text: str, tone: str = "dim") -> None:
-        """Say something to the person."""
-        if self.feed is not None and text:
-            self.feed.note(Note(text, tone))  # type: ignore[arg-type]
-            self.flush_soon()
+    def use_look(self, name: str) -> None:
+        """Other colours: `dark`, `light` or `grey`; the next ones where none are named."""
+        looks = {"dark": DARK, "light": LIGHT, "grey": GREY, "gray": GREY}
+        after = {DARK: LIGHT, LIGHT: GREY, GREY: DARK}[self.look]
+        self.look = looks.get(name, after)
+        self.theme = self.look.name
+        for bar in self.screen_stack[0].query(Bar):
+            bar.look = self.look
+        self.dialog.look = self.menu.look = self.look
+        self.transcript.show_look(self.look)
+        self.opened()
 
-    # -- the host -----------------------------------------------------------------------------------------
+    # -- the terminal -------------------------------------------------------------------------------------
 
-    def _attend(self, event: Any) -> None:
-        """What an event asks of the screen beyond the transcript."""
-        from wisp.frontends.tui.asking import attend
+    def busy(self, working: bool) -> None:
+        """Have the terminal show that something is worked on (OSC 9;4, where it knows that)."""
+        self._tell_terminal(f"\x1b]9;4;{3 if working else 0};0\x07")
+        self._show_title()
 
-        attend(self, event)
+    def _show_title(self) -> None:
+        if self.talk is not None:
+            folder = self.talk.client.snapshot().cwd.rsplit("/", 1)[-1]
+            plain = "".join(char for char in folder if char.isprintable())[:60]
+            self._tell_terminal(f"\x1b]0;{'* ' if self.working else ''}wisp {plain}\x07")
 
-    async def command(self, command: AnyCommand) -> bool:
-        """Send a command; what is refused is shown.  Whether it was taken."""
-        from wisp.host.client import CommandRefused
+    def _tell_terminal(self, sequence: str) -> None:
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
 
-        if self.client is None:
-            return False
-        try:
-            await self.client.send(command)
-        except CommandRefused as exc:
-            self.note(str(exc), "warn")
-            return False
-        finally:
-            self._show_status()
-        return True
-
-    async def say(self, text: str, *, later: bool = False) -> None:
-        """Send what a person wrote: a command, a message, or something for a run in progress."""
-        from wisp.host.commands import FollowUp, Prompt, Steer
-
-        assert self.feed is not None
-        if self._answering is not None:
-            command, self._answering = self._answering(text), None
-            if await self.command(command):
-                self._end_answer()
-            return
-        if not text.strip():
-            return
-        if text.startswith("/") and not text.startswith("//"):
-            await self._slash(text.rstrip())
-        elif self.feed.running:
-            if await self.command(FollowUp(text) if later else Steer(text)):
-                self.composer.taken()
-        elif await self.command(Prompt(text)):
-            self.feed.said(text)
-            self.composer.taken()
-            self.transcript.end()
-            self.flush_soon()
-
-    async def _slash(self, line: str) -> None:
-        from wisp.host.client import CommandRefused
-
-        assert self.client is not None and self.feed is not None
-        try:
-            reply = await self.client.slash(line)
-        except CommandRefused as exc:
-            self.note(str(exc), "warn")
-            return
-        self.composer.taken()
-        if reply.started:
-            self.feed.said(line)
-        if reply.text:
-            self.note(reply.text)
-        if reply.copy:
-            self.copy_to_clipboard(reply.copy)
-            self.note("copied, if your terminal allows it")
-        self._show_status()
-        self.transcript.end()
-        if reply.leave:
-            self.exit(0)
-
-    def _older(self) -> None:
-        """The beginning of what is loaded is in sight."""
-
-    def opened(self) -> None:
-        """Another conversation stands behind the connection."""
-        self._show_status()
-
-    def bell_if_away(self) -> None:
-        """Call the person back, where the terminal is known not to have the focus."""
+    def call_back(self) -> None:
+        """Call the person, where the terminal is known not to have the focus."""
         if not self.app_focus:
             self.bell()
 
     # -- answering with words -----------------------------------------------------------------------------
 
-    def answer_with(self, what: str, make: Callable[[str], AnyCommand]) -> None:
-        """Have the next text sent from the composer be an answer; what was written there is kept."""
-        if self._answering is None:
+    def answer_with(
+        self, what: str, take: Answering, back: Callable[[], None] | None = None, hint: str = "enter answers"
+    ) -> None:
+        """Have the next text from the composer be an answer; what was written there is kept.
+
+        Args:
+            what: shown where nothing is written.
+            take: has the text; says whether that was all.
+            back: what Esc does, after the draft is back.
+            hint: shown beside what happens.
+        """
+        if self.answering is None:
             self._kept_draft = self.composer.whole
-        self._answering = make
+        self.answering, self._go_back, self._hint = take, back, hint
         self.composer.put("")
         self.composer.placeholder = what
-        self._hint = "enter answers"
         self.composer.focus()
         self.flush_soon()
 
-    def _end_answer(self) -> None:
-        self._answering, self._hint = None, ""
-        self.composer.placeholder = "What shall be done?"
+    def end_answer(self) -> None:
+        """Back to writing messages."""
+        self.answering, self._hint = None, ""
+        self.composer.placeholder = PROMPT
         self.composer.put(self._kept_draft)
         self._kept_draft = ""
         self.flush_soon()
 
     def settle(self) -> None:
         """Nothing is asked any more."""
-        if self._answering is not None:
-            self._end_answer()
+        if self.answering is not None:
+            self.end_answer()
         self.dialog.drop()
         self.composer.focus()
+
+    async def _answer(self, text: str) -> None:
+        take = self.answering
+        if take is not None and await take(text) and self.answering is take:
+            self.end_answer()
+
+    def show_menu(self, rows: list[Row], typed: int) -> None:
+        """Show what could be meant; nothing closes the menu."""
+        self.menu.show(rows, typed)
+        self.composer.menu_open = bool(rows)
 
     # -- what the person does -----------------------------------------------------------------------------
 
     async def on_composer_sent(self, message: Composer.Sent) -> None:
         """Enter, or Alt+Enter."""
-        if self.client is not None:
-            await self.say(message.text, later=message.when == "later")
+        if self.answering is not None:
+            self.keep(self._answer(message.text))
+        elif self.talk is not None:
+            self.keep(self.talk.say(message.text, later=message.when == "later"))
+
+    def on_composer_edited(self) -> None:
+        """What stands before the cursor changed."""
+        if self.talk is not None:
+            from wisp.frontends.tui.suggesting import suggest
+
+            self.keep(suggest(self, self.talk))
+            self.talk.keep_draft_soon()
 
     def on_composer_pressed(self, message: Composer.Pressed) -> None:
-        """Escape and Tab in the composer."""
-        if message.key == "escape":
-            self.action_stop()
-        elif message.key == "alt+up":
-            self.keep(self._take_back())
+        """A key whose meaning depends on what else is shown."""
+        from wisp.frontends.tui.pressing import pressed
+
+        pressed(self, message.key)
 
     def on_dialog_answered(self, message: Dialog.Answered) -> None:
         """A question was answered by a key."""
         from wisp.frontends.tui.asking import answered
 
-        answered(self, message)
+        if self.talk is not None:
+            answered(self, self.talk, message)
 
     async def on_dialog_typed(self, message: Dialog.Typed) -> None:
         """The person was writing when a question came: the key belongs to the text."""
         await self.composer._on_key(message.event)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of the conversation do nothing on other screens."""
+        del parameters
+        ours = {binding.action.split("(")[0] for binding in self.BINDINGS if isinstance(binding, Binding)}
+        return len(self.screen_stack) < 2 or action not in ours
+
     def action_stop(self) -> None:
         """Stop the run in progress; what is written and what waits stays."""
-        from wisp.host.commands import Cancel
-
-        if self.feed is not None and self.feed.running:
-            self._hint = "stopping…"
-            self._show_activity()
-            self.keep(self._cancel(Cancel()))
-
-    async def _take_back(self) -> None:
-        """The newest waiting message comes back into the composer."""
-        from wisp.host.commands import QueuePop
-
-        assert self.feed is not None
-        if self.feed.queue:
-            text = self.feed.queue[-1][1].text
-            if await self.command(QueuePop(self.feed.queue[-1][1].id)):
-                kept = self.composer.whole
-                self.composer.put(f"{text}\n{kept}" if kept.strip() else text)
-
-    async def _cancel(self, command: AnyCommand) -> None:
-        await self.command(command)
-        self._hint = ""
+        if self.working and self.talk is not None:
+            self.say_for_a_moment("stopping…")
+            self.keep(self.talk.stop())
 
     def action_interrupt(self) -> None:
-        """Ctrl+C: copy a selection, clear the text, stop the run; twice leaves."""
+        """Ctrl+C: clear the text, stop the run; twice leaves."""
         now = asyncio.get_running_loop().time()
         twice = now - self._interrupted_at < TWICE
         self._interrupted_at = now
-        running = self.feed is not None and self.feed.running
         if twice:
-            self.exit(130 if running else 0)
+            self.exit(130 if self.working else 0)
             return
-        if self.composer.text and not running:
+        if self.composer.text and not self.working:
             self.composer.remember(self.composer.whole)
             self.composer.put("")
         self.action_stop()
-        self._say_for_a_moment("ctrl+c again leaves")
+        self.say_for_a_moment("ctrl+c again leaves")
 
-    def _say_for_a_moment(self, hint: str) -> None:
+    def say_for_a_moment(self, hint: str) -> None:
+        """Show a hint for as long as a second Ctrl+C would count."""
         self._hint = hint
-        if self.feed is not None:
-            self._show_activity()
-        self.set_timer(TWICE, self._unsay)
+        self._show_activity()
+        self.set_timer(TWICE, lambda: self._unsay(hint))
 
-    def _unsay(self) -> None:
-        self._hint = ""
-        if self.feed is not None:
+    def _unsay(self, hint: str) -> None:
+        if self._hint == hint:
+            self._hint = ""
             self._show_activity()
 
     def action_end_of_input(self) -> None:
         """Ctrl+D: leave where nothing is written, else delete to the right."""
         if self.composer.text:
             self.composer.action_delete_right()
-        elif self.feed is None or not self.feed.running:
+        elif not self.working:
             self.exit(0)
 
     def action_cycle_mode(self) -> None:
         """Shift+Tab: judge the next calls by another mode."""
-        from wisp.host.commands import Configure
-
-        if self.client is not None:
-            now = self.client.snapshot().permission_mode
-            after = MODES[(MODES.index(now) + 1) % len(MODES)] if now in MODES else MODES[0]
-            self.keep(self.command(Configure(permission_mode=after)))
+        if self.talk is not None:
+            self.keep(self.talk.cycle_mode())
 
     def action_open_all(self) -> None:
         """Ctrl+O: show all of every card, or no longer."""
@@ -494,20 +426,43 @@ class WispApp(App[int]):
             entry.opened = wanted
         self.transcript.changed()
 
+    def action_sent_before(self) -> None:
+        """Ctrl+R."""
+        if self.talk is not None:
+            from wisp.frontends.tui.screens import sent_before
+
+            self.keep(sent_before(self, self.talk))
+
+    def action_find(self) -> None:
+        """Ctrl+F."""
+        if self.talk is not None:
+            from wisp.frontends.tui.pressing import find
+
+            find(self, self.talk, "")
+
+    def action_help(self) -> None:
+        """F1."""
+        if self.talk is not None:
+            from wisp.frontends.tui.screens import help_page
+
+            help_page(self, self.talk)
+
     def action_scroll_page(self, direction: int) -> None:
         """A page of the transcript, or of the question that is asked."""
         if self.dialog.ask is not None and self.dialog.has_focus:
-            self.dialog.scroll_by(direction * max(1, self.dialog.size.height - 4))
+            self.dialog.scroll_lines(direction * max(1, self.dialog.size.height - 4))
         else:
             self.transcript.page(direction)
 
     def action_scroll_home(self) -> None:
         """To the beginning."""
-        self.transcript.home()
+        if self.talk is not None:
+            self.keep(self.talk.past.home())
 
     def action_scroll_end(self) -> None:
         """To the end."""
-        self.transcript.end()
+        if self.talk is not None:
+            self.talk.past.end()
 
     def action_redraw(self) -> None:
         """Ctrl+L: draw everything anew."""
@@ -515,6 +470,14 @@ class WispApp(App[int]):
 
     def action_none(self) -> None:
         """A key that shall do nothing."""
+
+    def _older(self) -> None:
+        if self.talk is not None:
+            self.keep(self.talk.past.older())
+
+    def _newer(self) -> None:
+        if self.talk is not None:
+            self.keep(self.talk.past.newer())
 
 
 async def run_app(app: WispApp, *, inline: bool = False) -> int:

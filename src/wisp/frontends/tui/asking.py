@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wisp.frontends.tui.dialog import Ask, Choice, Dialog
-from wisp.host.commands import Answer, AnyCommand, Approve, Cancel, ShowContext
+from wisp.host.commands import Answer, AnyCommand, Approve, ShowContext
 from wisp.host.events import (
     AgentCompleted,
+    AgentStarted,
+    ContextEstimated,
     QuestionAnswered,
     QuestionAsked,
-    SessionOpened,
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
@@ -18,6 +19,7 @@ from wisp.host.showing import shown
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
+    from wisp.frontends.tui.talk import Talk
 
 ABOUT = {
     "model": "The model asks",
@@ -30,26 +32,31 @@ ABOUT = {
 }
 
 
-def attend(app: WispApp, event: Any) -> None:
+def attend(app: WispApp, talk: Talk, event: Any) -> None:
     """What one event asks of the person, or no longer asks."""
     if isinstance(event, ToolApprovalRequested):
         app.dialog.put(approval(event), app.composer.last_key)
-        app.bell_if_away()
+        app.call_back()
     elif isinstance(event, QuestionAsked):
         if event.options:
             app.dialog.put(question(event), app.composer.last_key)
         else:
-            app.note(f"{ABOUT.get(event.about, 'Asked')}: {shown(event.text)}", "warn")
-            app.answer_with("your answer", lambda text: Answer(event.question_id, text))
-        app.bell_if_away()
+            talk.note(f"{ABOUT.get(event.about, 'Asked')}: {shown(event.text)}", "warn")
+            app.answer_with(
+                "your answer; Enter sends it", lambda text: talk.command(Answer(event.question_id, text))
+            )
+        app.call_back()
     elif isinstance(event, ToolApprovalResolved | QuestionAnswered):
         app.settle()
     elif isinstance(event, AgentCompleted):
         app.settle()
-        app.bell_if_away()
-        app.keep(app.command(ShowContext()))
-    elif isinstance(event, SessionOpened):
-        app.opened()
+        app.busy(False)
+        app.call_back()
+        app.keep(talk.command(ShowContext()))
+    elif isinstance(event, AgentStarted):
+        app.busy(True)
+    elif isinstance(event, ContextEstimated):
+        app.show_status()
 
 
 def approval(request: ToolApprovalRequested) -> Ask:
@@ -65,7 +72,7 @@ def approval(request: ToolApprovalRequested) -> Ask:
     note = f"for this session would allow: {_line(request.session_rule)}" if request.session_rule else ""
     title = f"Allow {_line(request.summary) or _line(request.name)}?"
     return Ask(
-        request.call_id + "/" + request.digest,
+        _name(request),
         title,
         shown(request.preview),
         _line(request.reason),
@@ -83,24 +90,32 @@ def question(asked: QuestionAsked) -> Ask:
     return Ask(asked.question_id, ABOUT.get(asked.about, "Asked"), shown(asked.text), "", choices)
 
 
-def answered(app: WispApp, message: Dialog.Answered) -> None:
+def answered(app: WispApp, talk: Talk, message: Dialog.Answered) -> None:
     """The person chose."""
     ask, choice = message.ask, message.choice
-    pending = app.feed.view.pending if app.feed is not None else None
-    if pending is None or not ask.id.startswith(pending.call_id + "/"):
-        app.keep(app.command(Answer(ask.id, choice.name)))
+    pending = talk.feed.view.pending
+    if pending is None or ask.id != _name(pending):
+        app.keep(talk.command(Answer(ask.id, choice.name)))
         return
 
     def reply(approved: bool, scope: Any = "once", reason: str = "") -> AnyCommand:
         return Approve(pending.call_id, pending.digest, approved, scope, reason)
 
     if choice.name == "why":
+        app.answer_with(
+            "why not? Enter tells the model, Esc goes back to the question",
+            lambda text: talk.command(reply(False, reason=text.strip())),
+            back=lambda: app.dialog.put(ask, 0.0),
+        )
         app.dialog.drop()
-        app.answer_with("why not? the model is told", lambda text: reply(False, reason=text.strip()))
     elif choice.name == "stop":
-        app.keep(app.command(Cancel()))
+        app.keep(talk.stop())
     else:
-        app.keep(app.command(reply(choice.name != "no", "session" if choice.name == "session" else "once")))
+        app.keep(talk.command(reply(choice.name != "no", "session" if choice.name == "session" else "once")))
+
+
+def _name(request: ToolApprovalRequested) -> str:
+    return f"{request.call_id}/{request.digest}"
 
 
 def _line(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.cells import cell_len
 from rich.text import Text
 from textual.widget import Widget
@@ -9,6 +11,11 @@ from textual.widget import Widget
 from wisp.frontends.tui.entries import took_text
 from wisp.frontends.tui.lines import clipped
 from wisp.frontends.tui.look import Look
+from wisp.host.showing import one_line
+
+if TYPE_CHECKING:
+    from wisp.host.events import ContextEstimated
+    from wisp.host.snapshot import Snapshot
 
 TONES = {"ask": "good", "read-only": "good", "plan": "accent", "auto": "warn", "full": "bad"}
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -51,26 +58,28 @@ def activity(
 
 
 def status(
-    look: Look, *, folder: str, branch: str, model: str, mode: str, sandbox: str, extra: list[str], width: int
+    look: Look, now: Snapshot, cost: float | None, context: ContextEstimated | None, width: int
 ) -> Text:
     """Where one is on the left, how calls are judged on the right; the left gives way."""
-    tone = {"ask": "good", "read-only": "good", "plan": "accent", "auto": "warn", "full": "bad"}.get(
-        mode, "dim"
-    )
-    boxed = "no sandbox" if sandbox in ("none", "off") else "sandbox"
-    right = Text(no_wrap=True)
-    right.append(mode, look.style(tone, bold=True))
+    mode = now.permission_mode
+    boxed = "no sandbox" if now.sandbox in ("none", "off") else "sandbox"
+    right = Text(mode, look.style(TONES.get(mode, "dim"), bold=True), no_wrap=True)
     right.append(" · ", look.style("dim"))
-    right.append(boxed if width >= 40 else boxed[:10], look.style("warn" if boxed != "sandbox" else "dim"))
-    parts = [part for part in (model, folder + (f" ({branch})" if branch else "")) if part]
-    room = width - cell_len(right.plain) - 2
-    kept: list[str] = []
-    for part in [parts[0] if parts else "", *extra, *parts[1:]]:
-        if part and sum(cell_len(k) + 3 for k in kept) + cell_len(part) <= room:
-            kept.append(part)
-    if not kept and parts and room > 6:
-        kept = [clipped(parts[0], room)]
-    left = " · ".join(kept)
+    right.append(boxed, look.style("warn" if boxed != "sandbox" else "dim"))
+    folder = one_line(now.cwd.rsplit("/", 1)[-1] or now.cwd, 60)
+    parts = [one_line(now.model, 60), folder + (f" ({one_line(now.branch, 40)})" if now.branch else "")]
+    if context is not None and context.window:
+        parts.append(f"{100 * context.total / context.window:.0f}% of context")
+    if cost != 0:
+        parts.append("cost unknown" if cost is None else f"${cost:.2f}" if cost >= 0.01 else f"${cost:.4f}")
+    room = width - right.cell_len - 2
+    left = ""
+    for part in parts:
+        longer = f"{left} · {part}" if left else part
+        if cell_len(longer) <= room:
+            left = longer
+    if not left and room > 6:
+        left = clipped(parts[0], room)
     text = Text(left, look.style("dim"), no_wrap=True)
-    text.append(" " * max(1, width - cell_len(left) - cell_len(right.plain)), look.style())
+    text.append(" " * max(1, width - cell_len(left) - right.cell_len), look.style())
     return text + right

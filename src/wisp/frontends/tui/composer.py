@@ -111,9 +111,12 @@ class Composer(TextArea):
         """What was sent, oldest first."""
         return self._sent
 
-    def load_history(self, texts: list[str]) -> None:
+    def load_sent(self, texts: list[str]) -> None:
         """What was sent before this program started, oldest first."""
-        self._sent = [*texts, *self._sent]
+        new = [text for text in texts if text not in self._sent]
+        self._sent = [*new, *self._sent]
+        if self._place is not None:
+            self._place += len(new)
 
     # -- keys ---------------------------------------------------------------------------------------------
 
@@ -183,6 +186,7 @@ class Composer(TextArea):
         return self.cursor_at_first_line if direction < 0 else self.cursor_at_last_line
 
     def _recall(self, direction: int) -> None:
+        self.post_message(self.Pressed("recall"))
         place = len(self._sent) if self._place is None else self._place
         place += direction
         if not self._sent or place < 0:

@@ -200,7 +200,7 @@ class Dialog(Widget, can_focus=True):
                 self._answer(choice)
                 return
         if key in moves:
-            self.scroll_by(moves[key])
+            self.scroll_lines(moves[key])
         elif key in ("left", "right", "tab", "shift+tab"):
             step = -1 if key in ("left", "shift+tab") else 1
             count = len(self.ask.choices)
@@ -215,7 +215,7 @@ class Dialog(Widget, can_focus=True):
         assert self.ask is not None
         self.post_message(self.Answered(self.ask, choice))
 
-    def scroll_by(self, lines: int) -> None:
+    def scroll_lines(self, lines: int) -> None:
         """Show another part of the operation."""
         most = max(0, len(self._body) - self._room)
         self._at = min(most, max(0, self._at + lines))
@@ -224,9 +224,9 @@ class Dialog(Widget, can_focus=True):
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """The wheel."""
         event.stop()
-        self.scroll_by(-3)
+        self.scroll_lines(-3)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel."""
         event.stop()
-        self.scroll_by(3)
+        self.scroll_lines(3)

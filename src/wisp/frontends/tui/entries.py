@@ -48,6 +48,11 @@ class Entry:
             self._lines, self._key = [blank(width, look.style()), *self.draw(width, look)], key
         return self._lines
 
+    @property
+    def version(self) -> int:
+        """Counts its changes."""
+        return self._version
+
     def touch(self) -> None:
         """It changed: draw it again when it is next looked at."""
         self._version += 1
@@ -287,6 +292,11 @@ class Looked(Entry):
     def __init__(self, cards: list[Card]) -> None:
         super().__init__()
         self.cards = cards
+
+    def lines(self, width: int, look: Look) -> list[Strip]:
+        """See `Entry.lines`; a card that changed changes this."""
+        self._version = sum(card.version for card in self.cards) + len(self.cards)
+        return super().lines(width, look)
 
     def draw(self, width: int, look: Look) -> list[Strip]:
         """What was looked at."""

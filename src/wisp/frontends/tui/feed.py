@@ -32,6 +32,7 @@ from wisp.host.events import (
     ToolExecutionProgress,
     ToolExecutionStarted,
 )
+from wisp.host.showing import safe
 from wisp.host.view import View, reduce
 from wisp.messages.content import Thinking as ThinkingBlock
 from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
@@ -56,6 +57,8 @@ class Feed:
         """Characters of a call that the model is writing."""
         self.running = False
         self.run_began = 0.0
+        self.folder = ""
+        """The folder that is worked in, which titles need not repeat."""
         self._answer: Answer | None = None
         self._thinking: Thinking | None = None
         self._thinking_since = 0.0
@@ -76,6 +79,19 @@ class Feed:
                 card.now = now
                 card.touch()
                 entry.touch()
+
+    def waiting(self) -> str:
+        """What is being waited for, in words."""
+        words = self.view.waiting
+        if self.arguments:
+            return f"the model writes a call, {self.arguments:,} characters"
+        if words == "the model":
+            return "waiting for the model"
+        if self.view.phase == "thinking" and words:
+            return f"receiving {words}"
+        if self.view.phase == "tool" and words:
+            return f"running {words}"
+        return " ".join(safe(words).split()) or "working"
 
     def said(self, text: str, how: str = "") -> None:
         """A person said something."""
@@ -155,7 +171,7 @@ class Feed:
     def _asked(self, event: ToolApprovalRequested, now: float) -> None:
         if (found := self._cards.get(event.call_id)) is not None:
             card, entry = found
-            card.state, card.summary = "asking", event.summary
+            card.state, card.summary = "asking", self._near(event.summary)
             card.touch()
             entry.touch()
 
@@ -179,9 +195,17 @@ class Feed:
             card = Card(event.call_id, event.name, "")
             found = (card, add_card(self.entries, card))
         card, entry = found
-        card.summary, card.took = event.summary, event.duration_ms / 1000
+        card.summary, card.took = self._near(event.summary), event.duration_ms / 1000
         card.ended(event.output, code=event.failure_code, error=event.is_error, details=event.details)
         entry.touch()
+
+    def _near(self, summary: str) -> str:
+        """A summary without the folder that everything is in."""
+        return (
+            summary.replace(f"{self.folder}/", "").replace(f" in {self.folder}", "")
+            if self.folder
+            else summary
+        )
 
     # -- everything else ----------------------------------------------------------------------------------
 
@@ -258,7 +282,7 @@ def add_card(entries: list[Entry], card: Card) -> Entry:
         last.cards.append(card)
         last.touch()
         return last
-    if card.name in READING and isinstance(last, Card) and last.reading and last.state == "done":
+    if card.name in READING and isinstance(last, Card) and last.reading:
         group = Looked([last, card])
         entries[-1] = group
         return group

@@ -30,11 +30,12 @@ class Transcript(Widget):
     Args:
         look: the colours it begins with.
         on_top: called when the first entry is in sight, for whoever can put older ones before it.
+        on_end: called when a person scrolled to the end.
     """
 
     DEFAULT_CSS = "Transcript { height: 1fr; width: 1fr; }"
 
-    def __init__(self, look: Look, on_top: Callable[[], None]) -> None:
+    def __init__(self, look: Look, on_top: Callable[[], None], on_end: Callable[[], None]) -> None:
         super().__init__(id="transcript")
         self.entries: list[Entry] = []
         self.look = look
@@ -42,6 +43,7 @@ class Transcript(Widget):
         self.pin = True
         """Whether the prompt that is being answered stays in sight."""
         self._on_top = on_top
+        self._on_end = on_end
         self._top: tuple[int, int] = (0, 0)
         """The first line in sight: which entry, which line of it."""
         self._rows: list[tuple[int, Strip]] = []
@@ -74,6 +76,13 @@ class Transcript(Widget):
         self._top = (index + count, line)
         self.changed()
 
+    def dropped(self, count: int) -> None:
+        """Let the first `count` entries go."""
+        if count > 0:
+            del self.entries[:count]
+            index, line = self._top
+            self._top = (max(0, index - count), line if index >= count else 0)
+
     # -- moving -------------------------------------------------------------------------------------------
 
     def move(self, lines: int) -> None:
@@ -93,6 +102,7 @@ class Transcript(Widget):
         self._top, self.follow = (index, max(0, line)), False
         if lines > 0 and self._room_below() <= 0:
             self.follow = True
+            self._on_end()
         self.changed()
         self._tell_top()
 
