@@ -184,6 +184,38 @@ class Note(Entry):
         return self.text
 
 
+class Welcome(Entry):
+    """What stands on an empty screen: where one is, and the first keys to know."""
+
+    ROWS = (
+        ("Enter", "sends"),
+        ("/", "commands"),
+        ("@", "files"),
+        ("Shift+Tab", "permission mode"),
+        ("Esc", "stops a run"),
+        ("F1", "all keys"),
+    )
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = where
+
+    def draw(self, width: int, look: Look) -> list[Strip]:
+        """A name, a place, some keys."""
+        text = Text.assemble(
+            ("wisp", look.style("accent", bold=True)),
+            (f"  {one_line(self.where, 300)}\n\n", look.style("dim")),
+        )
+        for key, does in self.ROWS:
+            text.append(f"{key:10}", look.style())
+            text.append(f" {does}\n", look.style("dim"))
+        return lines_of(text, width, look.style(), 2)
+
+    def plain(self) -> str:
+        """See `Entry.plain`."""
+        return ""
+
+
 class Card(Entry):
     """One call of a tool, from the moment it is asked for."""
 

@@ -148,6 +148,7 @@ class Picker(ModalScreen[Item | None]):
 
     DEFAULT_CSS = """
     Picker { background: $background; layout: vertical; }
+    Picker Horizontal { margin: 1 0 0 0; }
     Picker Input { border: none; height: 1; padding: 0 1; background: $background; }
     Picker Input:focus { border: none; }
     """
@@ -251,7 +252,7 @@ class Picker(ModalScreen[Item | None]):
 class Page(ModalScreen[None]):
     """A text on a screen of its own."""
 
-    DEFAULT_CSS = "Page { background: $background; layout: vertical; }"
+    DEFAULT_CSS = "Page { background: $background; layout: vertical; } Page Pane { margin: 1 0 0 0; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,ctrl+c,enter,f1", "leave", show=False, priority=True),
         Binding("up,k", "move(-1)", show=False, priority=True),

@@ -11,7 +11,7 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 from wisp.frontends.tui.asking import attend
-from wisp.frontends.tui.entries import Note
+from wisp.frontends.tui.entries import Note, Welcome
 from wisp.frontends.tui.feed import Feed
 from wisp.frontends.tui.past import Past
 from wisp.host.client import CommandRefused, ConversationClient
@@ -45,6 +45,7 @@ class Talk:
         """Show what happens until the host closes."""
         stream = self.client.events()
         now = self.client.snapshot()
+        self.feed.entries.append(Welcome(f"{now.provider}/{now.model} in {now.cwd}"))
         for note in now.notes:
             self.note(note, "warn")
         if now.messages:
