@@ -20,6 +20,7 @@ from textual.widget import Widget
 from wisp.frontends.tui.bars import Bar, activity, status
 from wisp.frontends.tui.composer import Composer
 from wisp.frontends.tui.dialog import Dialog
+from wisp.frontends.tui.driver import ScreenDriver
 from wisp.frontends.tui.look import DARK, GREY, LIGHT, LOOKS, Look, theme_of
 from wisp.frontends.tui.menu import Menu, Row
 from wisp.frontends.tui.transcript import Transcript
@@ -75,7 +76,7 @@ class WispApp(App[int]):
     ]
 
     def __init__(self, connect: Connect, first: str = "", *, look: Look = DARK) -> None:
-        super().__init__()
+        super().__init__(driver_class=ScreenDriver)
         self.look = GREY if self.no_color else look
         for one in LOOKS.values():
             self.register_theme(theme_of(one))
@@ -327,7 +328,9 @@ class WispApp(App[int]):
 
     async def _answer(self, text: str) -> None:
         take = self.answering
-        if take is not None and await take(text) and self.answering is take:
+        if take is None or not await take(text):
+            self.composer.give_back(text)
+        elif self.answering is take:
             self.end_answer()
 
     def show_menu(self, rows: list[Row], typed: int) -> None:

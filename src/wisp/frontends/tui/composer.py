@@ -15,6 +15,7 @@ from textual.widgets import TextArea
 
 FOLDED_CHARACTERS, FOLDED_LINES = 2_000, 12
 """A paste beyond either is shown as a mark."""
+MOST_FOLDED = 64
 _MARK = re.compile(r"\[pasted #(\d+): [^\]\n]*\]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -76,6 +77,8 @@ class Composer(TextArea):
         """Which entry of the history is shown; None for the person's own text."""
         self._draft = ""
         self._killed = ""
+        self._last = ("", "")
+        """What was sent last: whole, and as it was shown."""
 
     # -- text ---------------------------------------------------------------------------------------------
 
@@ -169,13 +172,17 @@ class Composer(TextArea):
         self.move_cursor(result.end_location)
 
     def _send(self, when: Literal["now", "later"]) -> None:
+        """Send and begin anew at once: what is typed next is another text."""
+        self._last = self.whole, self.text
         self.post_message(self.Sent(self.whole, when))
-
-    def taken(self) -> None:
-        """What was sent was taken: begin anew."""
-        self.remember(self.whole)
         self.load_text("")
-        self._pasted.clear()
+        self._place = None
+
+    def give_back(self, text: str) -> None:
+        """What was sent was not taken: it stands here again, before what was written since."""
+        shown = self._last[1] if self._last[0] == text else text
+        since = self.text
+        self.put(f"{shown}\n{since}" if since.strip() else shown)
 
     def _on_edge(self, direction: int) -> bool:
         """Whether the cursor cannot go further up or down, or walks through the history."""
@@ -222,7 +229,8 @@ class Composer(TextArea):
         text = _CONTROL.sub("", event.text.replace("\r\n", "\n").replace("\r", "\n"))
         if len(text) > FOLDED_CHARACTERS or text.count("\n") >= FOLDED_LINES:
             number = max(self._pasted, default=0) + 1
-            self._pasted[number] = text
+            self._pasted = {**self._pasted, number: text}
+            self._pasted.pop(number - MOST_FOLDED, None)
             lines = text.count("\n") + 1
             size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
             text = f"[pasted #{number}: {size}]"

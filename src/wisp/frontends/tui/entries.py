@@ -123,7 +123,7 @@ class Answer(Entry):
         base = look.style()
         lead = Segment("  ", base)
         return [
-            Strip([lead, *strip], width).adjust_cell_length(width, base)
+            Strip([lead, *strip]).adjust_cell_length(width, base)
             for strip in self.body.lines(max(1, width - 3), look)
         ]
 
@@ -144,7 +144,7 @@ class Thinking(Entry):
     def draw(self, width: int, look: Look) -> list[Strip]:
         """A row, or all."""
         base, dim = look.style(), look.style("dim", italic=True)
-        took = "" if self.seconds is None or self.seconds < 0 else f" for {took_text(self.seconds)}"
+        took = "" if self.seconds is None or self.seconds < 0.5 else f" for {took_text(self.seconds)}"
         word = "thinking…" if self.seconds is None else f"thought{took}"
         if self.opened:
             return [
@@ -209,6 +209,7 @@ class Welcome(Entry):
         for key, does in self.ROWS:
             text.append(f"{key:10}", look.style())
             text.append(f" {does}\n", look.style("dim"))
+        text.right_crop(1)
         return lines_of(text, width, look.style(), 2)
 
     def plain(self) -> str:

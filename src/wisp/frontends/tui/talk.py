@@ -82,40 +82,45 @@ class Talk:
         return True
 
     async def say(self, text: str, *, later: bool = False) -> None:
-        """Send what a person wrote: a command, a message, or something for a run in progress."""
+        """Send what a person wrote: a command, a message, or something for a run in progress.
+
+        What is refused comes back into the composer.
+        """
         if not text.strip():
             return
+        self.app.composer.remember(text)
         if text.startswith("/") and not text.startswith("//"):
-            await self.slash(text.rstrip())
+            taken = await self.slash(text.rstrip())
         elif self.feed.running:
-            if await self.command(FollowUp(text) if later else Steer(text)):
-                self.taken()
-        elif await self.command(Prompt(text)):
-            self.feed.running = True  # its first event is on the way
-            self.feed.run_began = asyncio.get_running_loop().time()
-            self.feed.said(text)
-            self.taken()
-            self.past.end()
-            self.app.flush_soon()
+            taken = await self.command(FollowUp(text) if later else Steer(text))
+        else:
+            taken = await self._prompt(text)
+        if taken:
+            self.client.around.keep_draft(self.app.composer.whole)
+        else:
+            self.app.composer.give_back(text)
 
-    def taken(self) -> None:
-        """What was written was sent."""
-        self.app.composer.taken()
-        self.client.around.keep_draft("")
+    async def _prompt(self, text: str) -> bool:
+        if not await self.command(Prompt(text)):
+            return False
+        self.feed.running = True  # its first event is on the way
+        self.feed.run_began = asyncio.get_running_loop().time()
+        self.feed.said(text)
+        self.past.end()
+        self.app.flush_soon()
+        return True
 
-    async def slash(self, line: str) -> None:
-        """Do a command of the screen, or have the host do one."""
+    async def slash(self, line: str) -> bool:
+        """Do a command of the screen, or have the host do one; whether there is such a command."""
         from wisp.frontends.tui.screens import show
 
         if await show(self.app, self, line):
-            self.app.composer.taken()
-            return
+            return True
         try:
             reply = await self.client.slash(line)
         except CommandRefused as exc:
             self.note(str(exc), "warn")
-            return
-        self.taken()
+            return False
         await self._after(line)
         if reply.started:
             self.feed.said(line)
@@ -127,6 +132,7 @@ class Talk:
         self.app.opened()
         if reply.leave:
             self.app.exit(0)
+        return True
 
     def _standing(self) -> tuple[str, int]:
         now = self.client.snapshot()

@@ -48,6 +48,7 @@ class Transcript(Widget):
         """The first line in sight: which entry, which line of it."""
         self._rows: list[tuple[int, Strip]] = []
         self._stale = True
+        self._thumb = range(0)
 
     # -- changes ------------------------------------------------------------------------------------------
 
@@ -57,7 +58,8 @@ class Transcript(Widget):
         self._stale = True
         after = self._visible()
         width = self.size.width
-        if len(before) != len(after):
+        thumb, self._thumb = self._thumb, self._thumb_rows()
+        if len(before) != len(after) or thumb != self._thumb:
             self.refresh()
             return
         dirty = [y for y, (old, new) in enumerate(zip(before, after, strict=True)) if old[1] is not new[1]]
@@ -222,18 +224,19 @@ class Transcript(Widget):
         base = self.look.style()
         if y >= len(rows):
             return Strip.blank(self.size.width, base)
-        return Strip([*rows[y][1], self._thumb(y)], self._inner + 1)
+        mark = Segment("▐" if y in self._thumb else " ", self.look.style("dim"))
+        return Strip([*rows[y][1], mark], self._inner + 1)
 
-    def _thumb(self, y: int) -> Segment:
+    def _thumb_rows(self) -> range:
+        """The rows of the mark that says where one is; none while the end is followed."""
         total, height = len(self.entries), self.size.height
         first = self._top[0]
         last = next((index for index, _ in reversed(self._rows) if index >= 0), 0)
         if self.follow or total < 2 or (first == 0 and last == total - 1 and self._top[1] == 0):
-            return Segment(" ", self.look.style())
+            return range(0)
         share = max(1, round(height * (last - first + 1) / total))
         start = round((height - share) * first / max(1, total - (last - first + 1)))
-        inside = start <= y < start + share
-        return Segment("▐" if inside else " ", self.look.style("dim"))
+        return range(start, start + share)
 
     def render(self) -> str:
         """Nothing: lines are drawn one by one."""
