@@ -13,6 +13,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
+from wisp.frontends.tui.graphemes import after, before
+
 FOLDED_CHARACTERS, FOLDED_LINES = 2_000, 12
 """A paste beyond either is shown as a mark."""
 MOST_FOLDED = 64
@@ -139,7 +141,7 @@ class Composer(TextArea):
         elif key in ("alt+enter", "ctrl+enter"):
             event.stop()
             event.prevent_default()
-            self._send("later")
+            self.send("later")
         elif (key == "up" and self._on_edge(-1)) or (key == "down" and self._on_edge(1)):
             event.stop()
             event.prevent_default()
@@ -147,7 +149,6 @@ class Composer(TextArea):
         elif key in ("tab", "escape", "alt+up"):
             self._pass(event)
         elif key in ("ctrl+k", "ctrl+u", "ctrl+w", "alt+d", "alt+backspace"):
-            self._before_kill = self.text
             self.call_later(self._note_kill, self.text)
         else:
             await super()._on_key(event)
@@ -164,14 +165,14 @@ class Composer(TextArea):
             self.action_delete_left()
             self._insert("\n")
         else:
-            self._send("now")
+            self.send("now")
 
     def _insert(self, text: str) -> None:
         start, end = self.selection
         result = self.replace(text, start, end)
         self.move_cursor(result.end_location)
 
-    def _send(self, when: Literal["now", "later"]) -> None:
+    def send(self, when: Literal["now", "later"]) -> None:
         """Send and begin anew at once: what is typed next is another text."""
         self._last = self.whole, self.text
         self.post_message(self.Sent(self.whole, when))
@@ -207,19 +208,31 @@ class Composer(TextArea):
         self._place = place if place < len(self._sent) else None
         self.put(self._draft if self._place is None else self._sent[self._place])
 
-    def _note_kill(self, before: str) -> None:
+    def _note_kill(self, earlier: str) -> None:
         """Keep what a killing key removed, for `yank`."""
-        after = self.text
-        if len(after) < len(before):
-            start = next(
-                (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(after)
-            )
-            self._killed = before[start : start + len(before) - len(after)]
+        now = self.text
+        if len(now) < len(earlier):
+            pairs = enumerate(zip(earlier, now, strict=False))
+            start = next((at for at, (a, b) in pairs if a != b), len(now))
+            self._killed = earlier[start : start + len(earlier) - len(now)]
 
     def action_yank(self) -> None:
         """Put back what was removed last."""
         if self._killed:
             self._insert(self._killed)
+
+    def get_cursor_left_location(self) -> tuple[int, int]:
+        """One character to the left: whatever a person takes for one."""
+        row, column = self.cursor_location
+        if column == 0:
+            return super().get_cursor_left_location()
+        return row, before(self.document.get_line(row), column)
+
+    def get_cursor_right_location(self) -> tuple[int, int]:
+        """One character to the right."""
+        row, column = self.cursor_location
+        line = self.document.get_line(row)
+        return super().get_cursor_right_location() if column >= len(line) else (row, after(line, column))
 
     # -- pasting ------------------------------------------------------------------------------------------
 

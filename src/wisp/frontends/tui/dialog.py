@@ -7,6 +7,7 @@ Knows nothing of what an answer does.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rich.segment import Segment
@@ -71,8 +72,9 @@ class Dialog(Widget, can_focus=True):
             super().__init__()
             self.event = event
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, now: Callable[[], float] | None = None) -> None:
         super().__init__(id="dialog", classes="hidden")
+        self._now = now or (lambda: asyncio.get_running_loop().time())
         self.look = look
         self.ask: Ask | None = None
         self._armed_at = 0.0
@@ -91,7 +93,7 @@ class Dialog(Widget, can_focus=True):
             ask: the question.
             last_key: when the person last pressed a key elsewhere, by the event loop's clock.
         """
-        now = asyncio.get_running_loop().time()
+        now = self._now()
         self.ask, self._at, self._marked, self._key = ask, 0, -1, ()
         self._armed_at = max(now + GUARD, last_key + PAUSE)
         self._pausing = last_key + PAUSE > now + GUARD
@@ -180,7 +182,7 @@ class Dialog(Widget, can_focus=True):
         event.stop()
         event.prevent_default()
         key = event.key
-        now = asyncio.get_running_loop().time()
+        now = self._now()
         if now < self._armed_at:
             if self._pausing:
                 self._armed_at = now + PAUSE

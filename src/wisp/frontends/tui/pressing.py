@@ -22,7 +22,7 @@ def pressed(app: WispApp, key: str) -> None:
         elif key in ("up", "down"):
             app.menu.step(-1 if key == "up" else 1)
         elif take(app, enter=key == "enter"):
-            app.keep(talk.say(app.composer.whole))
+            app.composer.send("now")
     elif key == "escape":
         if app.answering is not None:
             back = app._go_back

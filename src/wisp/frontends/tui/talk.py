@@ -122,7 +122,7 @@ class Talk:
             self.note(str(exc), "warn")
             return False
         await self._after(line)
-        if reply.started:
+        if reply.started and not reply.text:
             self.feed.said(line)
         self.note(reply.text)
         if reply.copy:
