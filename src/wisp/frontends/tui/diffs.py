@@ -13,7 +13,7 @@ from textual.strip import Strip
 from wisp.frontends.tui.lines import console, fitted, wrapped
 from wisp.frontends.tui.look import Look
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 LONGEST_COMPARED = 400
 """Characters of a line whose words are still compared with those of the line it replaces."""
@@ -55,48 +55,43 @@ def _filled(front: list[Segment], part: Text, style: Style, width: int) -> Strip
 
 
 def _rows(text: str, look: Look) -> list[tuple[str, Text, Style]]:
+    """Number, words and ground of each row.  A hunk's own counts say where it ends."""
     rows: list[tuple[str, Text, Style]] = []
-    old = new = 0
     lines = text.rstrip("\n").split("\n")
-    files = sum(line.startswith("+++ ") for line in lines)
-    at = 0
-    in_hunk = False
+    files = sum(bool(_HUNK.match(line)) and lines[at - 1].startswith("+++ ") for at, line in enumerate(lines))
+    old = new = left = right = at = 0
     while at < len(lines):
         line = lines[at]
-        if hunk := _HUNK.match(line):
-            if in_hunk:
-                rows.append(("", Text("⋯", look.style("dim")), look.style()))
-            old, new, in_hunk = int(hunk[1]), int(hunk[2]), True
-        elif not in_hunk or (line.startswith(("--- ", "+++ ")) and _is_header(lines, at)):
-            in_hunk = False
-            if files > 1 and line.startswith("+++ "):
+        at += 1
+        if left <= 0 and right <= 0:
+            if hunk := _HUNK.match(line):
+                if rows and not lines[at - 2].startswith("+++ "):
+                    rows.append(("", Text("⋯", look.style("dim")), look.style()))
+                old, new = int(hunk[1]), int(hunk[3])
+                left, right = int(hunk[2] or 1), int(hunk[4] or 1)
+            elif files > 1 and line.startswith("+++ "):
                 rows.append(("", Text(line[4:], look.style("accent", bold=True)), look.style()))
+            elif line.startswith("\\"):
+                rows.append(("", Text(line, look.style("dim")), look.style()))
         elif line.startswith(("-", "+")):
-            gone, come = _run(lines, at, "-"), _run(lines, at + len(_run(lines, at, "-")), "+")
+            gone = _run(lines, at - 1, "-", left)
+            come = _run(lines, at - 1 + len(gone), "+", right)
             rows += _changed(gone, come, old, new, look)
-            old, new, at = old + len(gone), new + len(come), at + len(gone) + len(come)
-            continue
+            old, left = old + len(gone), left - len(gone)
+            new, right, at = new + len(come), right - len(come), at - 1 + len(gone) + len(come)
+            if not gone and not come:  # more of a kind than the hunk's head says
+                left = right = 0
         elif line.startswith("\\"):
             rows.append(("", Text(line, look.style("dim")), look.style()))
         else:
             rows.append((str(new), Text("  " + line[1:]), look.style("dim")))
-            old, new = old + 1, new + 1
-        at += 1
+            old, new, left, right = old + 1, new + 1, left - 1, right - 1
     return rows
 
 
-def _is_header(lines: list[str], at: int) -> bool:
-    """Whether a line is a file's header rather than a changed line that looks like one."""
-    if lines[at].startswith("--- "):
-        return at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
-    return at + 1 < len(lines) and lines[at + 1].startswith("@@ ") and lines[at - 1].startswith("--- ")
-
-
-def _run(lines: list[str], at: int, mark: str) -> list[str]:
+def _run(lines: list[str], at: int, mark: str, most: int) -> list[str]:
     end = at
-    while end < len(lines) and lines[end].startswith(mark):
-        if mark == "-" and lines[end].startswith("--- ") and _is_header(lines, end) and end > at:
-            break
+    while end < min(len(lines), at + max(0, most)) and lines[end].startswith(mark):
         end += 1
     return [line[1:] for line in lines[at:end]]
 

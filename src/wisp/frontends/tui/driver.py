@@ -9,8 +9,10 @@ import select
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
-from wisp.frontends.tui.keyboard import LOST, Keyboard
+from wisp.frontends.tui.keyboard import LOST, PAUSE, Keyboard
 
+TICK = 0.1
+"""Seconds after which the parser is told that nothing came."""
 READ = 65_536
 """Bytes taken from the terminal at once."""
 
@@ -30,17 +32,18 @@ class ScreenDriver(LinuxDriver):
         decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
         quiet = 0.0
         while not self.exit_event.is_set():
-            ready, _, _ = select.select([self.fileno], [], [], 0.1)
+            wait = PAUSE if keyboard.holds else TICK
+            ready, _, _ = select.select([self.fileno], [], [], wait)
+            quiet = 0.0 if ready else quiet + wait
             if ready:
-                quiet = 0.0
                 data = os.read(self.fileno, READ)
                 if not data:
                     break
                 self._pass(parser, keyboard.feed(decode(data)))
-            elif keyboard.waits:
-                quiet += 0.1
-                if quiet >= LOST:
-                    self._pass(parser, keyboard.silence())
+            elif keyboard.holds:
+                self._pass(parser, keyboard.release())
+            elif keyboard.pasting and quiet >= LOST:
+                self._pass(parser, keyboard.silence())
             for message in parser.tick():
                 self.process_message(message)
 

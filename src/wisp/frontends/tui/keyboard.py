@@ -2,6 +2,7 @@
 
 Terminals say the same key in several ways; some of them the parser misreads.  And a paste is a paste: also
 one that comes without its marks, whose end is lost, or that holds the mark of its end.
+Escape characters in a paste are left out: the parser would take them for keys.
 See the kitty keyboard protocol for `CSI key:shifted:base ; modifiers:event ; text u`, and xterm's
 modifyOtherKeys for `CSI 27 ; modifiers ; key ~`.
 """
@@ -13,12 +14,14 @@ import re
 BEGIN, END = "\x1b[200~", "\x1b[201~"
 BARE = 256
 """So many characters that arrive at once with a line's end among them were not typed but pasted."""
+PAUSE = 0.03
+"""Seconds after which Escape alone was the key; the parts of one key come closer together."""
 LOST = 1.0
 """Seconds of silence after which the end of a paste is not waited for any more."""
 _LOCKS = 64 | 128
 _KEY = re.compile(r"\x1b\[(\d+)(?::(\d*))?(?::(\d*))?(?:;(\d*)(?::(\d))?)?(?:;([\d:]*))?u")
 _OTHER = re.compile(r"\x1b\[27;(\d+);(\d+)~")
-_OPEN = re.compile(r"\x1b\[[0-9:;]*$")
+_OPEN = re.compile(r"\x1b(?:\[[0-9:;]*)?$")
 _LINE = re.compile(r"[\r\n]")
 
 
@@ -30,9 +33,14 @@ class Keyboard:
         self._pasting = False
 
     @property
-    def waits(self) -> bool:
-        """Whether something is held back, or a paste has not ended."""
-        return self._pasting or bool(self._held)
+    def holds(self) -> bool:
+        """Whether the beginning of a key is held back; see `release`."""
+        return bool(self._held) and not self._pasting
+
+    @property
+    def pasting(self) -> bool:
+        """Whether a paste has not ended; see `silence`."""
+        return self._pasting
 
     def feed(self, data: str) -> str:
         """What came, as the parser should read it."""
@@ -53,23 +61,25 @@ class Keyboard:
             self._pasting, data = bool(mark), rest
         return "".join(out)
 
-    def silence(self) -> str:
-        """Nothing came for `LOST` seconds: what is held goes out, a paste ends."""
+    def release(self) -> str:
+        """Nothing came for `PAUSE` seconds: what looks like a key's beginning is a key: Escape."""
         held, self._held = self._held, ""
-        if self._pasting:
-            self._pasting = False
-            return held + END
         return _keys(held)
+
+    def silence(self) -> str:
+        """Nothing came for `LOST` seconds: a paste ends."""
+        held, self._held, self._pasting = self._held, "", False
+        return held.replace("\x1b", "") + END
 
     def _paste(self, data: str, out: list[str]) -> str:
         """Take a paste's text; what follows it."""
         end = self._end(data)
         if end < 0:
             keep = next((n for n in range(len(END) - 1, 0, -1) if data.endswith(END[:n])), 0)
-            out.append(data[: len(data) - keep])
+            out.append(data[: len(data) - keep].replace("\x1b", ""))
             self._held = data[len(data) - keep :]
             return ""
-        out += [data[:end].replace(END, ""), END]
+        out += [data[:end].replace(END, "").replace("\x1b", ""), END]
         self._pasting = False
         return data[end + len(END) :]
 

@@ -41,7 +41,7 @@ def _letters(query: str, name: str, start: int, flags: int) -> float:
             return -1000.0
         total += 4 if found == before + 1 else 3 if _boundary(name, found) else 0
         before, at = found, found + 1
-    return total + (10 if start else 0)
+    return total + (3 if start else 0)
 
 
 def _boundary(name: str, at: int) -> bool:
