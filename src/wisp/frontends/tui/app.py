@@ -53,11 +53,13 @@ class WispApp(App[int]):
     ENABLE_COMMAND_PALETTE = False
     TITLE = "wisp"
     CSS = """
-    Screen { layout: vertical; background: $background; color: $foreground; }
+    Screen { layout: vertical; background: $background; color: $foreground; overflow: hidden; }
     Screen:inline { height: 60vh; border: none; }
-    .-short Composer, .-short Composer:focus { border: none; }
+    .-short Composer, .-short Composer:focus, .-tiny Composer, .-tiny Composer:focus { border: none; }
+    .-short Dialog, .-tiny Dialog { border: none; }
+    .-tiny #activity, .-tiny #status, .-tiny #queue { display: none; }
     """
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (14, "-tall")]  # noqa: RUF012 - as the base class has it
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (8, "-short"), (14, "-tall")]  # noqa: RUF012 - as the base class has it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "interrupt", show=False, priority=True),
         Binding("ctrl+d", "end_of_input", show=False, priority=True),

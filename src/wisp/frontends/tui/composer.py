@@ -17,6 +17,7 @@ from wisp.frontends.tui.graphemes import after, before
 
 FOLDED_CHARACTERS, FOLDED_LINES = 2_000, 12
 """A paste beyond either is shown as a mark."""
+JOINERS = ("\u200d", "\u200c")
 MOST_FOLDED = 64
 _MARK = re.compile(r"\[pasted #(\d+): [^\]\n]*\]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -148,6 +149,10 @@ class Composer(TextArea):
             self._recall(-1 if key == "up" else 1)
         elif key in ("tab", "escape", "alt+up"):
             self._pass(event)
+        elif event.character in JOINERS:  # no printable ones by Python's count, but part of what is written
+            event.stop()
+            event.prevent_default()
+            self._insert(event.character or "")
         elif key in ("ctrl+k", "ctrl+u", "ctrl+w", "alt+d", "alt+backspace"):
             self.call_later(self._note_kill, self.text)
         else:

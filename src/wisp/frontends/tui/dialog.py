@@ -81,6 +81,8 @@ class Dialog(Widget, can_focus=True):
         self._pausing = False
         self._at = 0
         self._marked = -1
+        self._rows_there = 24
+        """Rows of the screen."""
         self._key: tuple[object, ...] = ()
         self._head: list[Strip] = []
         self._body: list[Strip] = []
@@ -126,19 +128,32 @@ class Dialog(Widget, can_focus=True):
             self._body = lines_of(Text(ask.body), width, base, 3)
         else:
             self._body = []
-        foot = Text()
-        for at, choice in enumerate(ask.choices):
-            style = look.style("accent", bold=True)
-            foot.append("   " if at else "")
-            foot.append(f"[{choice.keys[0]}]", style + look.style("accent", bold=True))
-            foot.append(f" {choice.text}", look.style(on="panel" if at == self._marked else ""))
-        self._foot = lines_of(foot, width, base, 1)
+        most = max(1, self._rows_there // 3)
+        self._foot = lines_of(self._answers(short=False), width, base, 1)
         if ask.note:
             self._foot += lines_of(Text(ask.note, look.style("dim")), width, base, 1)
+        if len(self._foot) > max(2, most):
+            self._foot = lines_of(self._answers(short=True), width, base)
+        if len(self._head) > max(2, most):
+            self._head = lines_of(title, width, base)[:most]
+
+    def _answers(self, *, short: bool) -> Text:
+        """The answers with their keys; the keys alone where there is no room."""
+        assert self.ask is not None
+        look, foot = self.look, Text()
+        for at, choice in enumerate(self.ask.choices):
+            on = "panel" if at == self._marked else ""
+            foot.append(("" if short else "   ") if at else "")
+            foot.append(f"[{choice.keys[0]}]", look.style("accent", on=on, bold=True))
+            if not short:
+                foot.append(f" {choice.text}", look.style(on=on))
+        return foot
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As much as is needed."""
-        del container, viewport
+        del viewport
+        if container.height != self._rows_there:
+            self._rows_there, self._key = container.height, ()
         self._draw(width)
         return len(self._head) + len(self._body) + len(self._foot)
 
