@@ -173,7 +173,7 @@ def test_a_run_can_be_stopped_from_a_question(world: Open) -> None:
         ask(screen, "fix it")
         asked(screen)
         screen.keys("x")
-        screen.wait("stopped")
+        screen.wait("! stopped")
         assert not fixed(program)
         screen.type("again")
         screen.keys("Enter")
@@ -302,7 +302,7 @@ def test_the_screen_fits_every_size_at_any_moment_of_an_answer(world: Open) -> N
             time.sleep(0.05)
         screen.resize(100, 30)
         screen.keys("Escape")
-        screen.wait("stopped")
+        screen.wait("! stopped")
 
         assert leave(screen)[1] == "icanon"
 
@@ -352,7 +352,7 @@ def test_pasted_line_ends_stay_and_send_nothing(world: Open) -> None:
 
 def test_wide_and_combining_characters_stay_in_their_cells(world: Open) -> None:
     """Typed, removed by what one takes for a character, and in an answer."""
-    program, server = world({"text": "世界 e\u0301 กำ end", "delta": 1})
+    program, server = world({"text": "世界 e\u0301 กำ finis", "delta": 1})
     with Screen(program) as screen:
         screen.ready()
         screen.type("a世e\u0301👨‍👩‍👧b")
@@ -360,7 +360,7 @@ def test_wide_and_combining_characters_stay_in_their_cells(world: Open) -> None:
         screen.type("c")
         screen.wait("│ a世c")
         screen.keys("Enter")
-        shown = screen.wait("end")
+        shown = screen.wait("finis")
     assert last(server) == "a世c"
     row = next(line for line in shown.splitlines() if "世界" in line)
     assert row.startswith("  世界 ")

@@ -62,7 +62,6 @@ class WispApp(App[int]):
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (8, "-short"), (14, "-tall")]  # noqa: RUF012 - as the base class has it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "interrupt", show=False, priority=True),
-        Binding("ctrl+d", "end_of_input", show=False, priority=True),
         Binding("ctrl+q", "none", show=False, priority=True),
         Binding("ctrl+z", "suspend_process", show=False, priority=True),
         Binding("shift+tab", "cycle_mode", show=False, priority=True),
@@ -387,7 +386,11 @@ class WispApp(App[int]):
             self.keep(self.talk.stop())
 
     def action_interrupt(self) -> None:
-        """Ctrl+C: clear the text, stop the run; twice leaves."""
+        """Ctrl+C: copy what is marked; else clear the text and stop the run; twice leaves."""
+        if marked := self.composer.selected_text:
+            self.copy_to_clipboard(marked)
+            self.composer.move_cursor(self.composer.cursor_location)
+            return
         now = asyncio.get_running_loop().time()
         twice = now - self._interrupted_at < TWICE
         self._interrupted_at = now
@@ -410,13 +413,6 @@ class WispApp(App[int]):
         if self._hint == hint:
             self._hint = ""
             self._show_activity()
-
-    def action_end_of_input(self) -> None:
-        """Ctrl+D: leave where nothing is written, else delete to the right."""
-        if self.composer.text:
-            self.composer.action_delete_right()
-        elif not self.working:
-            self.exit(0)
 
     def action_cycle_mode(self) -> None:
         """Shift+Tab: judge the next calls by another mode."""

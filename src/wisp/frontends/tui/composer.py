@@ -17,6 +17,7 @@ from wisp.frontends.tui.graphemes import after, before
 
 FOLDED_CHARACTERS, FOLDED_LINES = 2_000, 12
 """A paste beyond either is shown as a mark."""
+KILLING = ("ctrl+k", "ctrl+u", "ctrl+w", "alt+d", "alt+backspace")
 JOINERS = ("\u200d", "\u200c")
 MOST_FOLDED = 64
 _MARK = re.compile(r"\[pasted #(\d+): [^\]\n]*\]")
@@ -78,6 +79,8 @@ class Composer(TextArea):
         self._sent: list[str] = []
         self._place: int | None = None
         """Which entry of the history is shown; None for the person's own text."""
+        self._wanted = False
+        """An earlier text was asked for before any was known."""
         self._draft = ""
         self._killed = ""
         self._last = ("", "")
@@ -123,6 +126,9 @@ class Composer(TextArea):
         self._sent = [*new, *self._sent]
         if self._place is not None:
             self._place += len(new)
+        elif self._wanted:
+            self._recall(-1)
+        self._wanted = False
 
     # -- keys ---------------------------------------------------------------------------------------------
 
@@ -147,16 +153,27 @@ class Composer(TextArea):
             event.stop()
             event.prevent_default()
             self._recall(-1 if key == "up" else 1)
-        elif key in ("tab", "escape", "alt+up"):
+        elif key in ("tab", "escape", "alt+up") or (key == "ctrl+d" and not self.text):
             self._pass(event)
         elif event.character in JOINERS:  # no printable ones by Python's count, but part of what is written
             event.stop()
             event.prevent_default()
             self._insert(event.character or "")
-        elif key in ("ctrl+k", "ctrl+u", "ctrl+w", "alt+d", "alt+backspace"):
-            self.call_later(self._note_kill, self.text)
-        else:
+        elif not await self._bound(event):
             await super()._on_key(event)
+
+    async def _bound(self, event: events.Key) -> bool:
+        """Do what the key is bound to at once: by the usual way what is typed after it could come first."""
+        if event.key not in self._bindings.key_to_bindings:
+            return False
+        event.stop()
+        event.prevent_default()
+        earlier = self.text if event.key in KILLING else ""
+        for binding in self._bindings.get_bindings_for_key(event.key):
+            await self.run_action(binding.action)
+        if earlier:
+            self._note_kill(earlier)
+        return True
 
     def _pass(self, event: events.Key) -> None:
         event.stop()
@@ -203,6 +220,7 @@ class Composer(TextArea):
         place = len(self._sent) if self._place is None else self._place
         place += direction
         if not self._sent or place < 0:
+            self._wanted = direction < 0 and not self._sent
             self.move_cursor((0, 0))
             return
         if self._place is None:

@@ -23,7 +23,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "The run",
         (
             ("Esc", "stop the run; what is written and what waits stays"),
-            ("Ctrl+C", "clear the text and stop the run; twice within 2 s leaves"),
+            ("Ctrl+C", "copy what is marked; else clear the text, stop the run; twice in 2 s leaves"),
             ("Ctrl+D", "leave, where nothing is written"),
             ("Shift+Tab", "the next permission mode: ask, auto, plan, read-only"),
         ),

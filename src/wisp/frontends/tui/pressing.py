@@ -31,6 +31,8 @@ def pressed(app: WispApp, key: str) -> None:
                 back()
         else:
             app.action_stop()
+    elif key == "ctrl+d" and not app.working:
+        app.exit(0)
     elif key == "alt+up":
         app.keep(talk.take_back())
     elif key == "recall":

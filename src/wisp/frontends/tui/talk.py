@@ -45,7 +45,8 @@ class Talk:
         """Show what happens until the host closes."""
         stream = self.client.events()
         now = self.client.snapshot()
-        self.feed.entries.append(Welcome(f"{now.provider}/{now.model} in {now.cwd}"))
+        if not now.messages:
+            self.feed.entries.append(Welcome(f"{now.provider}/{now.model} in {now.cwd}"))
         for note in now.notes:
             self.note(note, "warn")
         if now.messages:
