@@ -87,6 +87,13 @@ class AnswerChecked(Event, frozen=True, tag="answer.checked"):
     """Why it does not fit; empty where it does."""
 
 
+class CredentialsShown(Event, frozen=True, tag="credentials.shown"):
+    """What a person must open and type elsewhere to log in, while a front end waits for it."""
+
+    provider: str
+    text: str
+
+
 class PlanSaved(Event, frozen=True, tag="plan.saved"):
     """In plan mode: the answer of the run that is about to be completed was kept as a file."""
 
@@ -117,6 +124,7 @@ __all__ = [
     "CompactionCompleted",
     "CompactionStarted",
     "ContextEstimated",
+    "CredentialsShown",
     "Envelope",
     "ErrorReported",
     "Event",
