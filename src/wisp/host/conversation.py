@@ -84,19 +84,28 @@ class Conversation:
         elif isinstance(command, Trust):
             self.library.trust(command.action, self.snapshot().cwd)
             await self.reopen("")
+        elif isinstance(command, Configure):
+            await self._configure(command)
         else:
-            if isinstance(command, Configure):
-                await self._answered_by(command)
             await self.host.send(command)
 
-    async def _answered_by(self, command: Configure) -> None:
-        """Take another provider, model or effort, where one is named."""
+    async def _configure(self, command: Configure) -> None:
         options = {"provider": command.provider, "model": command.model, "effort": command.effort}
         named = {name: value or None for name, value in options.items() if value is not None}
         if "model" in named and "provider" not in named:
             named["provider"] = None
         if named:
             await self.reopen("", named)
+        await self.host.send(command)
+        if command.permission_mode is not None:
+            self._keep_mode(command.permission_mode)
+
+    def _keep_mode(self, mode: str) -> None:
+        """Whatever this host is exchanged for later is to judge in the same way."""
+        kept = {**self._request.options, "permission_mode": mode}
+        if self._request.yes:  # which stands for a mode, and for a box that must work
+            kept["sandbox"] = "required"
+        self._request = msgspec.structs.replace(self._request, options=kept, yes=False)
 
     async def query(self, query: ask.Query) -> Any:
         """See `ConversationClient.query`."""

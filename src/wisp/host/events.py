@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import msgspec
@@ -116,7 +118,49 @@ def wire(envelope: Envelope, at: str) -> dict[str, Any]:
     return {"type": kind, "session_id": envelope.session_id, "seq": envelope.seq, "at": at, **payload}
 
 
+EVENTS: tuple[type[Event], ...] = (
+    AgentCompleted,
+    AgentStarted,
+    AnswerChecked,
+    CacheBroken,
+    CompactionCompleted,
+    CompactionStarted,
+    ContextEstimated,
+    CredentialsShown,
+    ErrorReported,
+    MessageCompleted,
+    MessageDelta,
+    MessageStarted,
+    MessageWithdrawn,
+    PlanSaved,
+    ProcessEnded,
+    ProviderRetrying,
+    ProviderSwitched,
+    QuestionAnswered,
+    QuestionAsked,
+    QueueMessageInjected,
+    QueueUpdated,
+    RepairReported,
+    SessionOpened,
+    SessionSaved,
+    ToolApprovalRequested,
+    ToolApprovalResolved,
+    ToolCalled,
+    ToolExecutionEnded,
+    ToolExecutionProgress,
+    ToolExecutionStarted,
+    ToolResultAdded,
+    TurnCompleted,
+    TurnStarted,
+)
+"""Every type of event that leaves the host."""
+
+ANY_EVENT: Any = functools.reduce(operator.or_, EVENTS)
+"""Their union, to read one from its form on the wire."""
+
 __all__ = [
+    "ANY_EVENT",
+    "EVENTS",
     "AgentCompleted",
     "AgentStarted",
     "AnswerChecked",

@@ -117,6 +117,7 @@ class SessionHost:
         return msgspec.structs.replace(
             self._snapshot,
             messages=messages,
+            seq=self._seq,
             permission_mode=gate.policy.mode,
             provider=self.view.provider or self._snapshot.provider,
             model=self.view.model or self._snapshot.model,
