@@ -22,7 +22,17 @@ from wisp.frontends.rpc.client import RpcClient, RpcFailed
 from wisp.frontends.rpc.methods import PROTOCOL, names
 from wisp.host import queries as ask
 from wisp.host.client import CommandRefused
-from wisp.host.commands import Approve, Cancel, Configure, FollowUp, Name, NewSession, Prompt, SelectSession
+from wisp.host.commands import (
+    Approve,
+    Cancel,
+    Configure,
+    FollowUp,
+    Name,
+    Navigate,
+    NewSession,
+    Prompt,
+    SelectSession,
+)
 from wisp.host.events import AgentCompleted, MessageDelta, QueueMessageInjected, ToolApprovalRequested
 
 pytestmark = pytest.mark.process
@@ -366,3 +376,25 @@ async def test_a_program_that_is_gone_fails_what_is_asked_of_it(program: Program
         await client.query(ask.GetState())
         await client.query(ask.GetState())
     await client.close()
+
+
+async def test_a_move_that_waits_for_a_summary_keeps_others_off_and_can_be_cancelled(tmp_path: Path) -> None:
+    script = [{"text": "one"}, {"text": "two"}, {"text": "s" * 20_000, "pause": 0.05}, {"text": "three"}]
+    with ServerThread(script) as server:
+        program = Program(tmp_path / "home", tmp_path / "project", url=server.base_url("openai-chat"))
+        async with connected(program) as client:
+            await client.run("first")
+            await client.run("second")
+            moving = asyncio.ensure_future(client.send(Navigate("2", summarise=True)))
+            while len(server.requests) < 3:
+                await asyncio.sleep(0.01)
+            with pytest.raises(CommandRefused, match="in progress"):
+                await client.send(NewSession())
+            await client.send(Cancel())
+            with pytest.raises(CommandRefused, match="cancelled"):
+                await moving
+            run = await client.run("third")
+            texts = [message.text for message in (await client.query(ask.GetMessages())).messages]
+
+    assert run.answer == "three"
+    assert texts == ["first", "one", "second", "two", "third", "three"]

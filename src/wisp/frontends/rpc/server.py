@@ -106,6 +106,8 @@ class RpcServer:
             _, late = await asyncio.wait(self._beside, timeout=5)
             for task in late:
                 task.cancel()
+            if late:
+                await asyncio.wait(late)
         for given in self._shutdown:
             self._answer(given, {})
         self._writer.flush()
@@ -208,6 +210,8 @@ class RpcServer:
             self._fail(given, RpcError(rpc.REFUSED, str(exc)))
         except RpcError as exc:
             self._fail(given, exc)
+        except asyncio.CancelledError:
+            self._fail(given, RpcError(rpc.INTERNAL, "the connection was closed before it was done"))
         except Exception as exc:  # as in _line
             self._fail(given, RpcError(rpc.INTERNAL, f"{type(exc).__name__}: {exc}"))
 
