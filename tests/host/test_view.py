@@ -147,6 +147,7 @@ def test_wire_types_are_those_of_the_contract() -> None:
         "plan.saved",
         "answer.checked",
         "credentials.shown",
+        "subagent.reported",
     }
 
 

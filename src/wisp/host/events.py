@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -46,6 +46,7 @@ from wisp.loop.events import (
     TurnCompleted,
     TurnStarted,
 )
+from wisp.messages.usage import Usage
 from wisp.session.events import SessionSaved
 
 
@@ -96,6 +97,23 @@ class CredentialsShown(Event, frozen=True, tag="credentials.shown"):
     text: str
 
 
+class SubagentReported(Event, frozen=True, tag="subagent.reported"):
+    """How the work of a `task` call goes: begun, one request further, or ended."""
+
+    call_id: str
+    """The call of `task`; of a subagent's subagent `CALL/CALL`."""
+    agent: str
+    label: str
+    state: Literal["begun", "working", "ended"]
+    turns: int
+    text: str = ""
+    """What it does now, in a line; at its end why that was, empty for a normal one."""
+    usage: Usage | None = None
+    """What the last request used."""
+    cost_usd: float | None = 0.0
+    """What the last request cost; None where a price is unknown."""
+
+
 class PlanSaved(Event, frozen=True, tag="plan.saved"):
     """In plan mode: the answer of the run that is about to be completed was kept as a file."""
 
@@ -143,6 +161,7 @@ EVENTS: tuple[type[Event], ...] = (
     RepairReported,
     SessionOpened,
     SessionSaved,
+    SubagentReported,
     ToolApprovalRequested,
     ToolApprovalResolved,
     ToolCalled,
@@ -189,6 +208,7 @@ __all__ = [
     "RepairReported",
     "SessionOpened",
     "SessionSaved",
+    "SubagentReported",
     "ToolApprovalRequested",
     "ToolApprovalResolved",
     "ToolCalled",

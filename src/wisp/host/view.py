@@ -17,7 +17,7 @@ from wisp.harness.events import (
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
-from wisp.host.events import AnswerChecked, Envelope, PlanSaved, SessionOpened
+from wisp.host.events import AnswerChecked, Envelope, PlanSaved, SessionOpened, SubagentReported
 from wisp.loop.events import (
     AgentCompleted,
     AgentStarted,
@@ -136,6 +136,11 @@ def reduce(view: View, envelope: Envelope) -> None:
         view.waiting = "the conversation to be shortened"
     elif isinstance(event, CompactionCompleted):
         view.waiting = "the model"
+        _beside(run, event.usage, event.cost_usd)
+    elif isinstance(event, SubagentReported):
+        _beside(run, event.usage, event.cost_usd)
+        if event.state != "ended":
+            view.waiting = f"{event.agent}: {event.text or event.label}"
     elif isinstance(event, QueueUpdated):
         view.waiting_messages = len(event.steering) + len(event.follow_up)
     elif isinstance(event, AnswerChecked):
@@ -158,6 +163,14 @@ def _message(view: View, event: MessageCompleted, at: float) -> None:
     known = run.cost_usd is not None and event.cost_usd is not None
     run.cost_usd = (run.cost_usd or 0) + (event.cost_usd or 0) if known else None
     run.provider_seconds += max(0.0, at - view.asked_at)
+
+
+def _beside(run: RunView, usage: Usage | None, cost: float | None) -> None:
+    """What a summary or a subagent spends is spent by the run; its messages are not the run's."""
+    if usage is None:
+        return
+    run.usage = run.usage.plus(usage)
+    run.cost_usd = None if cost is None or run.cost_usd is None else run.cost_usd + cost
 
 
 def _ended(run: RunView, event: ToolExecutionEnded) -> None:
