@@ -21,6 +21,7 @@ from wisp.messages.tool import Effect
 from wisp.policy.decide import Policy, decide
 
 if TYPE_CHECKING:
+    from wisp.host.exchanging import Arrived, Exported
     from wisp.host.scrubbing import ScrubReport
     from wisp.host.store import SessionStore
 
@@ -55,6 +56,18 @@ class HostLibrary:
         from wisp.host.scrubbing import scrub_session
 
         return scrub_session(self._configured(), self._env, prefix, do_it=do_it)
+
+    def export(self, prefix: str, form: str, *, scrub: bool) -> Exported:
+        """One stored session in another format; with `scrub` without credentials."""
+        from wisp.host.exchanging import export_session
+
+        return export_session(self._configured(), self._env, prefix, form, scrub=scrub)
+
+    def import_session(self, file: str, source: str = "") -> Arrived:
+        """A session made of another agent's file."""
+        from wisp.host.exchanging import import_session
+
+        return import_session(self._configured(), self._clock, file, source)
 
     def models(self, words: str = "", *, all_: bool = False) -> list[dict[str, Any]]:
         """Models that settings name, that a running local server offers, and the catalogue's of vendors
