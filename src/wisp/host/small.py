@@ -219,6 +219,27 @@ class HostLibrary:
             rows.append({"name": name, "value": value, "origin": resolved.origins.get(name, "built in")})
         return rows
 
+    def set_setting(self, key: str, value: str | None) -> str:
+        """Change one setting of the user's own; None takes it out.  What it is then."""
+        from wisp.host.changing import set_setting
+
+        return set_setting(self._configured().paths.settings_file, key, value)
+
+    def settings_schema(self) -> dict[str, Any]:
+        """JSON Schema of the settings file."""
+        from wisp.host.changing import settings_schema
+
+        return settings_schema()
+
+    def settings_file(self) -> tuple[str, str]:
+        """The user's settings file, and the editor that they want for it."""
+        editor = self._env.get("VISUAL") or self._env.get("EDITOR") or "vi"
+        return self._configured().paths.settings_file, editor
+
+    def settings_problems(self) -> list[str]:
+        """What is wrong in the settings as they are now."""
+        return [str(problem) for problem in self._configured().resolved.problems]
+
     def doctor(self) -> list[dict[str, str]]:
         """What works here."""
         return [msgspec.to_builtins(finding) for finding in examine(self._configured())]
