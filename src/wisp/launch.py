@@ -93,6 +93,21 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.host.build import open_conversation, open_host
 
         return run(invocation, open_host, open_conversation)
+    if command == "acp":
+        from wisp._version import __version__
+        from wisp.frontends.acp.serve import own_descriptors, run_acp
+        from wisp.frontends.cli.run import request_of
+        from wisp.host.build import open_conversation
+
+        reading, writing = own_descriptors()
+        return run_acp(
+            request_of(invocation, interactive=True),
+            open_conversation,
+            version=__version__,
+            reading=reading,
+            writing=writing,
+            log=lambda text: print(f"wisp: {text}", file=sys.stderr, flush=True),
+        )
     if command == "demo":
         from wisp.frontends.cli.demo import run_demo
         from wisp.host.demo import open_demo

@@ -275,7 +275,7 @@ def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tupl
     from wisp.session.journal import FileJournal
     from wisp.session.whole import create_private_folder
 
-    new_id = clock.new_id()
+    new_id = request.session_id or clock.new_id()
     if request.no_session:
         return MemoryStorage(), False, new_id
     base = configured.session_base

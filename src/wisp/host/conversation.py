@@ -96,7 +96,9 @@ class Conversation:
         now = self.snapshot()
         if not now.session_path and now.messages:
             raise CommandRefused("this conversation is kept nowhere and could not go on after that")
-        here = {"continue_": False, "fork": "", "resume": now.session_id if now.messages else ""}
+        here = {"continue_": False, "fork": "", "session_id": "", "resume": now.session_id}
+        if not now.messages:  # nothing is kept yet; what is to come has the id that was told
+            here |= {"resume": "", "session_id": now.session_id}
         merged = {**self._request.options, **(options or {})}
         merged = {name: value for name, value in merged.items() if value is not None}
         wanted = msgspec.structs.replace(self._request, **{**here, "options": merged, **changes})
@@ -226,7 +228,7 @@ class Conversation:
         return Reply(await asyncio.to_thread(self._library.logout, rest))
 
     async def _do_new(self, rest: str) -> Reply:
-        return await self._reopen("a new conversation", resume="")
+        return await self._reopen("a new conversation", resume="", session_id="")
 
     async def _do_resume(self, rest: str) -> Reply:
         if rest:

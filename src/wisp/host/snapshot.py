@@ -33,3 +33,5 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Names of skills and commands."""
     output_format: str = "text"
     """As configured, for front ends that have a choice."""
+    effort: str = ""
+    """How hard the model is told to think; empty for its default."""

@@ -14,6 +14,7 @@ from wisp.frontends.cli.options import NAMES, OPTIONS, add_to
 COMMANDS = (
     "chat",
     "demo",
+    "acp",
     "sessions",
     "undo",
     "redo",
@@ -38,6 +39,7 @@ commands:
   wisp -p "PROMPT"            one run, the answer on standard output, then exit
   wisp chat --plain           a conversation line by line
   wisp demo                   see a bug being found, fixed and tested: no key, no network
+  wisp acp                    an agent for editors, over standard input and output
   wisp sessions list|find|show|tree|fork|clone|rename|label|archive|rm|restore|prune|repair|scrub
                               what was said before; 'wisp sessions --help' explains each
   wisp undo | wisp redo       put files back to before the last run, or forward again
@@ -317,33 +319,22 @@ def _login(argv: list[str]) -> Invocation:
 
 
 def _models(argv: list[str]) -> Invocation:
+    from wisp.frontends.cli.small import parse_models
+
+    return parse_models(argv)
+
+
+def _acp(argv: list[str]) -> Invocation:
     parser = Parser(
-        prog="wisp models",
-        usage="wisp models [WORDS] [--all] [--json]\n       wisp models --refresh [--from URL]",
-        description="The models you can use: configured, offered by a local server that runs, or of a vendor "
-        "whose key is there. With WORDS or --all, those of every known vendor.",
+        prog="wisp acp",
+        description="An agent for editors: the Agent Client Protocol on standard input and output.",
         allow_abbrev=False,
     )
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--all", action="store_true", help="every model that is known")
-    parser.add_argument("--json", action="store_true", help="one object a line")
-    parser.add_argument(
-        "--refresh", action="store_true", help="fetch newer data from models.dev; never done unasked"
-    )
-    parser.add_argument("--from", dest="source", metavar="URL", help="another source in the same format")
+    add_to(parser)
     found = parser.parse_args(argv)
-    if found.source and not found.refresh:
-        raise UsageError("--from belongs to --refresh; see 'wisp models --help'")
-    if found.refresh and (found.words or found.all or found.json):
-        raise UsageError("--refresh stands alone; list the models afterwards; see 'wisp models --help'")
-    return Invocation(
-        "models",
-        words=found.words,
-        json=found.json,
-        all=found.all,
-        refresh=found.refresh,
-        source=found.source or "",
-    )
+    if found.resume or found.fork or found.output_schema or vars(found)["continue"]:
+        raise UsageError("sessions are opened by the editor; see 'wisp acp --help'")
+    return _invocation("acp", found)
 
 
 def _sessions(argv: list[str]) -> Invocation:
@@ -368,6 +359,7 @@ _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
     "demo": _demo,
+    "acp": _acp,
     "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
     "redo": _undo("redo", "Undo the last undo."),
     "sessions": _sessions,
