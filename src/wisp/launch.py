@@ -98,11 +98,13 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.frontends.acp.serve import own_descriptors, run_acp
         from wisp.frontends.cli.run import request_of
         from wisp.host.build import open_conversation
+        from wisp.host.small import HostLibrary
 
         reading, writing = own_descriptors()
         return run_acp(
             request_of(invocation, interactive=True),
             open_conversation,
+            HostLibrary,
             version=__version__,
             reading=reading,
             writing=writing,

@@ -80,9 +80,14 @@ def result_content(
 
 def fenced(text: str) -> Shown:
     """Text as it is: editors render what they get as Markdown."""
+    return Shown(content=TextContent(text=in_fence(text)))
+
+
+def in_fence(text: str) -> str:
+    """Text as a code block of Markdown, whatever it holds."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return Shown(content=TextContent(text=f"{fence}\n{text.rstrip()}\n{fence}"))
+    return f"{fence}\n{text.rstrip()}\n{fence}"
 
 
 def diffs(text: str, cwd: str) -> tuple[FileDiff, ...]:

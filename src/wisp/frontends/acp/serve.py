@@ -12,6 +12,7 @@ from typing import Any
 from wisp.frontends.acp.agent import Agent, Opener
 from wisp.frontends.acp.pipes import Input, Output
 from wisp.frontends.acp.rpc import Peer
+from wisp.frontends.acp.store import Library
 from wisp.host.client import OpenRequest
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -24,6 +25,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def run_acp(
     request: OpenRequest,
     opener: Opener,
+    library: Callable[[OpenRequest], Library],
     *,
     version: str,
     reading: int,
@@ -35,12 +37,13 @@ def run_acp(
     Args:
         request: what every session has in common.
         opener: opens a conversation.
+        library: makes what knows of stored sessions and models.
         version: the program's own.
         reading, writing: descriptors; from then on nothing else may use them.
         log: takes lines for a person who looks for a fault.
     """
     return asyncio.run(
-        _serve(Agent(request, opener, version), Input(reading, MOST_BYTES), Output(writing), log)
+        _serve(Agent(request, opener, library, version), Input(reading, MOST_BYTES), Output(writing), log)
     )
 
 

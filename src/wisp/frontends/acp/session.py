@@ -1,37 +1,38 @@
-"""One session of a client: its conversation, the prompt in progress, and what waits for the person."""
+"""One session of a client: its conversation, the prompt in progress, and what a person sets."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing, suppress
 
-import msgspec
-
-from wisp.frontends.acp.calls import diffs, fenced, kind_of
-from wisp.frontends.acp.rpc import INTERNAL_ERROR, INVALID_REQUEST, Gone, Peer, RpcError
+from wisp.frontends.acp.asking import Asking
+from wisp.frontends.acp.calls import in_fence
+from wisp.frontends.acp.options import (
+    ELSEWHERE,
+    NO_EFFORT,
+    available,
+    built_in,
+    config_options,
+    modes,
+)
+from wisp.frontends.acp.rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Peer, RpcError
+from wisp.frontends.acp.store import Stored, row_of
 from wisp.frontends.acp.types import (
-    CallFields,
-    PermissionAnswer,
-    PermissionChoice,
-    PermissionRequest,
+    CommandsUpdate,
+    ConfigOption,
+    InfoUpdate,
+    Modes,
+    ModeUpdate,
+    OptionsUpdate,
     PromptResult,
-    Shown,
     StopReason,
-    TextContent,
     UsedTokens,
 )
 from wisp.frontends.acp.updates import Teller
 from wisp.host.client import CommandRefused, ConversationClient
-from wisp.host.commands import Approve, Cancel, Prompt, ShowContext
-from wisp.host.events import (
-    AgentCompleted,
-    AgentStarted,
-    ContextEstimated,
-    Event,
-    ToolApprovalRequested,
-    ToolApprovalResolved,
-    TurnCompleted,
-)
+from wisp.host.commands import Cancel, Configure, Prompt, ShowContext
+from wisp.host.events import AgentCompleted, AgentStarted, ContextEstimated, TurnCompleted
+from wisp.host.slash import SlashCommand
 from wisp.host.view import View, reduce
 from wisp.messages.usage import Usage
 
@@ -42,29 +43,125 @@ class Session:
     """A conversation and its client.
 
     Args:
-        session_id: as the client knows it.
         conversation: closed with the session.
         peer: where the client is.
+        stored: what is known of models and stored sessions.
     """
 
-    def __init__(self, session_id: str, conversation: ConversationClient, peer: Peer) -> None:
-        self.id = session_id
+    def __init__(self, conversation: ConversationClient, peer: Peer, stored: Stored) -> None:
+        snapshot = conversation.snapshot()
+        self.id = snapshot.session_id
+        self.cwd = snapshot.cwd
         self.conversation = conversation
-        self.cwd = conversation.snapshot().cwd
-        self.teller = Teller(peer, session_id, self.cwd)
-        self._peer = peer
+        self.peer = peer
+        self.teller = Teller(peer, self.id, self.cwd)
+        self._stored = stored
+        self._asking = Asking(conversation, peer, self.id, self.cancel)
         self._view = View()
         self._done: asyncio.Future[AgentCompleted | None] | None = None
         self._last: AgentCompleted | None = None
         self._finish = ""
         self._cancelled = False
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._changing = asyncio.Lock()
+        """Held while the conversation behind it may be exchanged."""
+        self._notes: list[str] = list(snapshot.notes)
+        self._told_mode = snapshot.permission_mode
+        self._told_options: tuple[ConfigOption, ...] = ()
+        self._told_commands: tuple[SlashCommand, ...] = ()
+        self._titled = False
         self._watching = asyncio.ensure_future(self._watch())
 
     @property
     def busy(self) -> bool:
         """Whether a prompt is being answered."""
         return self._done is not None
+
+    # -- what a client is told without asking ---------------------------------------------------------------
+
+    def later(self, note: str) -> None:
+        """Have a note told with `introduce`."""
+        self._notes.append(note)
+
+    def introduce(self) -> None:
+        """Tell what a client should know of a session that it has just opened."""
+        self._tell_commands()
+        for note in self._notes:
+            self.teller.note(note)
+        self._notes = []
+
+    def _tell_commands(self) -> None:
+        commands = tuple(self.conversation.commands())
+        if commands != self._told_commands:
+            self._told_commands = commands
+            self.teller.send(CommandsUpdate(available_commands=available(commands)))
+
+    async def _tell_changes(self) -> None:
+        """Tell what is otherwise than the client was told last."""
+        mode, told = self.conversation.snapshot().permission_mode, self._told_options
+        if mode != self._told_mode:
+            self._told_mode = mode
+            self.teller.send(ModeUpdate(current_mode_id=mode))
+        options = await self.config_options()
+        if options != told:
+            self.teller.send(OptionsUpdate(config_options=options))
+        self._tell_commands()
+
+    async def _tell_title(self) -> None:
+        """Tell under which title the session is kept, once it has one."""
+        info = await self._stored.find(self.id)
+        if info is not None:
+            row = row_of(info)
+            self._titled = row.title is not None
+            self.teller.send(InfoUpdate(title=row.title, updated_at=row.updated_at))
+
+    # -- what a person sets -------------------------------------------------------------------------------
+
+    def modes(self) -> Modes:
+        """The permission modes."""
+        return modes(self.conversation.snapshot())
+
+    async def config_options(self) -> tuple[ConfigOption, ...]:
+        """What can be set, and to what; counts as told."""
+        models = await self._stored.models(self.cwd)
+        self._told_options = config_options(self.conversation.snapshot(), models)
+        return self._told_options
+
+    async def set_mode(self, mode: str) -> None:
+        """Change how calls are judged; between runs, plan mode also changes what the model is told."""
+        async with self._changing:
+            planning = self.conversation.snapshot().permission_mode == "plan"
+            if not self.busy and (mode == "plan") != planning:
+                with suppress(CommandRefused):  # it is not kept: the rules change all the same
+                    await self.conversation.slash("/plan" if mode == "plan" else "/plan off")
+            try:
+                await self.conversation.send(Configure(permission_mode=mode))
+            except CommandRefused as exc:
+                raise RpcError(INVALID_PARAMS, str(exc)) from None
+            await self._tell_changes()
+
+    async def set_option(self, name: str, value: str) -> None:
+        """Set one of `config_options`.
+
+        Raises:
+            RpcError: there is no such option or value, or it cannot be set now.
+        """
+        option = next((one for one in await self.config_options() if one.id == name), None)
+        if option is None:
+            raise RpcError(INVALID_PARAMS, f"there is no option {name[:100]!r}")
+        if value not in {one.value for one in option.options}:
+            raise RpcError(INVALID_PARAMS, f"{value[:100]!r} is no value of {name}")
+        if name == "mode":
+            await self.set_mode(value)
+            return
+        line = f"/{name} {'-' if value == NO_EFFORT and name == 'effort' else value}"
+        async with self._changing:
+            if self.busy:
+                raise RpcError(INVALID_REQUEST, f"{name} cannot be set while a prompt is being answered")
+            try:
+                await self.conversation.slash(line)
+            except CommandRefused as exc:
+                raise RpcError(INVALID_REQUEST, str(exc)) from None
+            await self._tell_changes()
 
     # -- a prompt -----------------------------------------------------------------------------------------
 
@@ -79,19 +176,39 @@ class Session:
         self._done = asyncio.get_running_loop().create_future()
         self._cancelled = False
         try:
-            started = await self._start(prompt)
+            async with self._changing:
+                started = await self._start(prompt)
             last = await self._ended() if started else None
+            if started and not self._titled:
+                await self._tell_title()
         finally:
             self._done = self._last = None
         return self._result(last, started=started)
 
     async def _start(self, prompt: Prompt) -> bool:
         """Whether a run began."""
+        line = prompt.text.strip()
+        command = built_in(line, self.conversation.commands())
+        if command is not None and command.name in ELSEWHERE:
+            self.teller.say(f"/{command.name} is not for here: {ELSEWHERE[command.name]}.")
+            return False
+        if command is None:
+            try:
+                await self.conversation.send(prompt)
+            except CommandRefused as exc:
+                raise RpcError(INVALID_REQUEST, str(exc)) from None
+            return True
         try:
-            await self.conversation.send(prompt)
+            reply = await self.conversation.slash(line)
         except CommandRefused as exc:
-            raise RpcError(INVALID_REQUEST, str(exc)) from None
-        return True
+            self.teller.say(str(exc))
+            return False
+        if reply.text:
+            self.teller.say(in_fence(reply.text))
+        await self._tell_changes()
+        if command.name == "name":
+            await self._tell_title()
+        return reply.started
 
     async def _ended(self) -> AgentCompleted | None:
         """How the run ended; a request that is cancelled cancels the run and waits for its end."""
@@ -128,9 +245,9 @@ class Session:
 
     async def close(self) -> None:
         """Stop what runs and let the conversation go."""
-        if self._done is not None:
-            self._cancelled = True
-        await self.conversation.close()
+        await self.cancel()
+        async with self._changing:
+            await self.conversation.close()
         await asyncio.wait([self._watching])
 
     # -- what happens -------------------------------------------------------------------------------------
@@ -141,7 +258,7 @@ class Session:
                 reduce(self._view, envelope)
                 event = envelope.event
                 self.teller.event(event)
-                self._approvals(event)
+                self._asking.watch(event)
                 if isinstance(event, AgentStarted):
                     self._finish = ""
                 elif isinstance(event, TurnCompleted):
@@ -163,55 +280,9 @@ class Session:
             self._settle()
 
     def _settle(self) -> None:
-        for task in self._asking.values():
-            task.cancel()
+        self._asking.close()
         if self._done is not None and not self._done.done():
             self._done.set_result(self._last)
-
-    # -- permissions --------------------------------------------------------------------------------------
-
-    def _approvals(self, event: Event) -> None:
-        if isinstance(event, ToolApprovalRequested):
-            self._asking[event.call_id] = asyncio.ensure_future(self._ask(event))
-        elif isinstance(event, ToolApprovalResolved):
-            task = self._asking.pop(event.call_id, None)
-            if task is not None:
-                task.cancel()
-
-    async def _ask(self, event: ToolApprovalRequested) -> None:
-        """Have the person decide; whatever is no clear yes is a no."""
-        approve = Approve(event.call_id, event.digest, False, reason="the client gave no answer")
-        try:
-            text = await self._peer.ask("session/request_permission", self._question(event))
-            outcome = msgspec.json.decode(text, type=PermissionAnswer).outcome
-            if outcome.outcome == "cancelled":
-                await self.cancel()
-                return
-            always = outcome.option_id == "always" and bool(event.session_rule)
-            yes = always or outcome.option_id == "once"
-            approve = Approve(event.call_id, event.digest, yes, "session" if always else "once")
-        except (RpcError, msgspec.MsgspecError, Gone, RecursionError):
-            pass
-        with suppress(CommandRefused):  # settled meanwhile
-            await self.conversation.send(approve)
-
-    def _question(self, event: ToolApprovalRequested) -> PermissionRequest:
-        options = [PermissionChoice(option_id="once", name="Allow once", kind="allow_once")]
-        if event.session_rule:
-            rule = f"Allow {event.session_rule} for this session"
-            options.append(PermissionChoice(option_id="always", name=rule, kind="allow_always"))
-        options.append(PermissionChoice(option_id="no", name="Reject", kind="reject_once"))
-        call = CallFields(
-            tool_call_id=event.call_id,
-            title=event.summary,
-            kind=kind_of(event.name),
-            status="pending",
-            content=(
-                *(diffs(event.preview, self.cwd) or (fenced(event.preview),)),
-                Shown(content=TextContent(text=event.reason)),
-            ),
-        )
-        return PermissionRequest(session_id=self.id, tool_call=call, options=tuple(options))
 
 
 def _stop_reason(last: AgentCompleted, finish: str) -> StopReason:
