@@ -72,6 +72,10 @@ class Conversation:
     async def send(self, command: AnyCommand) -> None:
         """See `HostClient.send`."""
         await self._host.send(command)
+        if isinstance(command, Configure) and command.permission_mode is not None:
+            # A host that takes this one's place must not allow more than the person has chosen since.
+            options = {**self._request.options, "permission_mode": command.permission_mode}
+            self._request = msgspec.structs.replace(self._request, options=options, yes=False)
 
     def snapshot(self) -> Snapshot:
         """See `HostClient.snapshot`."""

@@ -139,9 +139,7 @@ class Agent:
                 "loadSession": True,
                 "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
                 "mcpCapabilities": {"http": False, "sse": False},
-                "sessionCapabilities": dict.fromkeys(
-                    ("list", "delete", "additionalDirectories", "fork", "resume", "close"), empty
-                ),
+                "sessionCapabilities": dict.fromkeys(SESSION_CAPABILITIES, empty),
             },
             "agentInfo": {"name": "wisp", "title": "Wisp", "version": self._version},
             "authMethods": [login],

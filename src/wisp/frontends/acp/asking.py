@@ -121,20 +121,17 @@ class Asking:
         }
         said: Any = None
         try:
-            answer = msgspec.json.decode(
-                await self._peer.ask("elicitation/create", form), type=ElicitationAnswer
-            )
+            text = await self._peer.ask("elicitation/create", form)
+            answer = msgspec.json.decode(text, type=ElicitationAnswer)
             if answer.action == "cancel":
                 await self._cancel()
                 return
             said = (answer.content or {}).get("answer") if answer.action == "accept" else None
         except _NO_ANSWER:
             pass
-        if not isinstance(said, str) or (event.about != "model" and said not in event.options):
-            said = (
-                event.options[-1]
-                if event.about != "model" and event.options
-                else "The user declined to answer."
-            )
+        if event.about == "model":
+            said = said if isinstance(said, str) else DECLINED
+        elif said not in event.options:
+            said = event.options[-1]  # the one that goes no further
         with suppress(CommandRefused):  # settled meanwhile
             await self._host.send(Answer(event.question_id, said))

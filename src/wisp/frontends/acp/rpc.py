@@ -234,8 +234,9 @@ class Peer:
         if identity is None and message.method == "$/cancel_request":
             self._cancel(params)
             return
-        work = self._notified(message.method, params)
-        if identity is not None:
+        if identity is None:
+            work = self._notified(message.method, params)
+        else:
             work = self._serve(identity, message.method, params)
         task = asyncio.ensure_future(work)
         self._serving.add(task)
