@@ -43,13 +43,20 @@ class Asking:
     Args:
         host: is given the answers.
         cancel: stops the run: the person wants no more of it.
+        name_of: under which id the client knows a call.
     """
 
     def __init__(
-        self, host: HostClient, peer: Peer, session_id: str, cancel: Callable[[], Awaitable[None]]
+        self,
+        host: HostClient,
+        peer: Peer,
+        session_id: str,
+        *,
+        cancel: Callable[[], Awaitable[None]],
+        name_of: Callable[[str], str],
     ) -> None:
         self._host, self._peer, self._cancel = host, peer, cancel
-        self._session_id = session_id
+        self._session_id, self._name_of = session_id, name_of
         self._cwd = host.snapshot().cwd
         self._open: dict[str, asyncio.Task[None]] = {}
 
@@ -95,7 +102,7 @@ class Asking:
             options.append(PermissionChoice(option_id="always", name=rule, kind="allow_always"))
         options.append(PermissionChoice(option_id="no", name="Reject", kind="reject_once"))
         call = CallFields(
-            tool_call_id=event.call_id,
+            tool_call_id=self._name_of(event.call_id),
             title=event.summary,
             kind=kind_of(event.name),
             status="pending",

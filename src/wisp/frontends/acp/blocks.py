@@ -6,7 +6,7 @@ import base64
 import binascii
 from collections.abc import Iterable, Iterator
 
-from wisp.frontends.acp.calls import arguments_of, kind_of, locations_of, result_content, title_of
+from wisp.frontends.acp.calls import arguments_of, kind_of, locations_of, plan_of, result_content, title_of
 from wisp.frontends.acp.rpc import INVALID_PARAMS, RpcError
 from wisp.frontends.acp.types import (
     AgentChunk,
@@ -15,6 +15,7 @@ from wisp.frontends.acp.types import (
     CallUpdated,
     Content,
     ImageContent,
+    PlanUpdate,
     ResourceLink,
     TextContent,
     ThoughtChunk,
@@ -75,6 +76,8 @@ def _image(media_type: str, data: str) -> Image:
 
 def replayed(messages: Iterable[Message], cwd: str) -> Iterator[Update]:
     """A conversation as the updates that would have told it."""
+    plans: dict[str, PlanUpdate] = {}
+    names: dict[str, str] = {}
     for message in messages:
         name = getattr(message, "id", "") or None
         if isinstance(message, UserMessage):
@@ -87,10 +90,18 @@ def replayed(messages: Iterable[Message], cwd: str) -> Iterator[Update]:
                 elif isinstance(part, Thinking) and part.text:
                     yield ThoughtChunk(content=TextContent(text=part.text), message_id=name)
                 elif isinstance(part, ToolCall):
-                    yield call_started(part.id, part.name, part.arguments, cwd)
+                    names[part.id] = call_name(name, part.id)
+                    started = call_started(names[part.id], part.name, part.arguments, cwd)
+                    yield started
+                    plan = plan_of(started.raw_input) if part.name == "todo" else None
+                    if plan is not None:
+                        plans[part.id] = plan
         elif isinstance(message, ToolResult):
+            plan = plans.pop(message.call_id, None)
+            if plan is not None and not message.is_error:
+                yield plan
             yield CallUpdated(
-                tool_call_id=message.call_id,
+                tool_call_id=names.get(message.call_id, message.call_id),
                 status="failed" if message.is_error else "completed",
                 content=result_content(message.text, "", message.content, cwd),
             )
@@ -100,6 +111,11 @@ def _content(block: Text | Image) -> TextContent | ImageContent:
     if isinstance(block, Text):
         return TextContent(text=block.text)
     return ImageContent(mime_type=block.media_type, data=block.data)
+
+
+def call_name(message_id: str | None, call_id: str) -> str:
+    """An id that is unique in the session: models number the calls of each message anew."""
+    return f"{message_id}.{call_id}" if message_id else call_id
 
 
 def call_started(call_id: str, tool: str, text: str, cwd: str) -> CallStarted:

@@ -5,11 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from wisp.frontends.acp.types import CallContent, FileDiff, ImageContent, Kind, Location, Shown, TextContent
+from wisp.frontends.acp.types import (
+    CallContent,
+    FileDiff,
+    ImageContent,
+    Kind,
+    Location,
+    PlanEntry,
+    PlanUpdate,
+    Shown,
+    TextContent,
+)
 from wisp.messages.content import Image, ResultBlock
 
 _KINDS: dict[str, Kind] = {
@@ -24,9 +34,20 @@ _KINDS: dict[str, Kind] = {
     "edit": "edit",
     "bash": "execute",
     "process": "execute",
+    "todo": "think",
+}
+_STATES: dict[str, Literal["pending", "in_progress", "completed"]] = {
+    "open": "pending",
+    "doing": "in_progress",
+    "done": "completed",
 }
 _TITLE = 120
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+
+
+class _Item(msgspec.Struct):
+    text: str
+    state: Literal["open", "doing", "done"] = "open"
 
 
 def kind_of(tool: str) -> Kind:
@@ -67,6 +88,16 @@ def locations_of(arguments: Mapping[str, Any], cwd: str) -> tuple[Location, ...]
             whole = os.path.normpath(os.path.join(cwd, path))
             found.setdefault(whole, Location(path=whole, line=at))
     return tuple(found.values())
+
+
+def plan_of(arguments: Mapping[str, Any]) -> PlanUpdate | None:
+    """The list that a call of `todo` sets; None where it is not understood."""
+    try:
+        items = msgspec.convert(arguments.get("items"), list[_Item])
+    except msgspec.ValidationError:
+        return None
+    entries = (PlanEntry(content=i.text, status=_STATES[i.state], priority="medium") for i in items)
+    return PlanUpdate(entries=tuple(entries))
 
 
 def result_content(

@@ -56,7 +56,7 @@ class Session:
         self.peer = peer
         self.teller = Teller(peer, self.id, self.cwd)
         self._stored = stored
-        self._asking = Asking(conversation, peer, self.id, self.cancel)
+        self._asking = Asking(conversation, peer, self.id, cancel=self.cancel, name_of=self.teller.name_of)
         self._view = View()
         self._done: asyncio.Future[AgentCompleted | None] | None = None
         self._last: AgentCompleted | None = None

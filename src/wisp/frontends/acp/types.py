@@ -145,7 +145,7 @@ class ElicitationAnswer(Wire, frozen=True):
 
 # -- tool calls -------------------------------------------------------------------------------------------
 
-Kind = Literal["read", "edit", "search", "execute", "other"]
+Kind = Literal["read", "edit", "search", "execute", "think", "other"]
 Status = Literal["pending", "in_progress", "completed", "failed"]
 
 
@@ -213,6 +213,16 @@ class CallUpdated(CallFields, frozen=True, tag_field=_UPDATE, tag="tool_call_upd
     pass
 
 
+class PlanEntry(Wire, frozen=True):
+    content: str
+    status: Literal["pending", "in_progress", "completed"]
+    priority: Literal["high", "medium", "low"]
+
+
+class PlanUpdate(Wire, frozen=True, tag_field=_UPDATE, tag="plan"):
+    entries: tuple[PlanEntry, ...]
+
+
 class CommandInput(Wire, frozen=True):
     hint: str
 
@@ -272,6 +282,7 @@ Update = (
     | ThoughtChunk
     | CallStarted
     | CallUpdated
+    | PlanUpdate
     | CommandsUpdate
     | ModeUpdate
     | InfoUpdate

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from wisp.frontends.acp.blocks import call_started
-from wisp.frontends.acp.calls import fenced, result_content
+from wisp.frontends.acp.blocks import call_name, call_started
+from wisp.frontends.acp.calls import fenced, plan_of, result_content
 from wisp.frontends.acp.rpc import Outgoing, Peer
 from wisp.frontends.acp.types import (
     AgentChunk,
     CallUpdated,
     Cost,
+    PlanUpdate,
     TextContent,
     ThoughtChunk,
     Update,
@@ -60,6 +61,8 @@ class Teller:
         self._cwd = cwd
         self._last: Outgoing | None = None
         self._joined: tuple[type[AgentChunk | ThoughtChunk], str | None, str] = (AgentChunk, None, "")
+        self._ids: dict[str, str] = {}
+        self._plans: dict[str, PlanUpdate] = {}
         self._live: dict[str, tuple[Outgoing | None, str]] = {}
         self._message_id: str | None = None
         self._said = False
@@ -70,6 +73,10 @@ class Teller:
         """Send one update."""
         self._last = None
         return self._peer.notify("session/update", {"sessionId": self._session_id, "update": update})
+
+    def name_of(self, call_id: str) -> str:
+        """Under which id the client knows a call."""
+        return self._ids.get(call_id, call_id)
 
     def say(self, text: str) -> None:
         """Words of the program itself, in the place of an answer."""
@@ -128,12 +135,17 @@ class Teller:
     def _call(self, event: Event) -> bool:
         """Whether the event was one about a call."""
         if isinstance(event, ToolCalled):
-            self.send(call_started(event.call_id, event.name, event.arguments, self._cwd))
+            name = self._ids[event.call_id] = call_name(self._message_id, event.call_id)
+            started = call_started(name, event.name, event.arguments, self._cwd)
+            self.send(started)
+            plan = plan_of(started.raw_input) if event.name == "todo" else None
+            if plan is not None:
+                self._plans[event.call_id] = plan
         elif isinstance(event, ToolExecutionStarted):
-            self.send(CallUpdated(tool_call_id=event.call_id, status="in_progress"))
+            self.send(CallUpdated(tool_call_id=self.name_of(event.call_id), status="in_progress"))
         elif isinstance(event, ToolApprovalResolved):
             if event.approved:
-                self.send(CallUpdated(tool_call_id=event.call_id, status="in_progress"))
+                self.send(CallUpdated(tool_call_id=self.name_of(event.call_id), status="in_progress"))
         elif isinstance(event, ToolExecutionProgress):
             self._progress(event)
         elif isinstance(event, ToolExecutionEnded):
@@ -142,7 +154,7 @@ class Teller:
             pictures = [block for block in event.result.content if isinstance(block, Image)]
             if pictures:
                 shown = result_content(event.result.text, "", event.result.content, self._cwd)
-                self.send(CallUpdated(tool_call_id=event.result.call_id, content=shown))
+                self.send(CallUpdated(tool_call_id=self.name_of(event.result.call_id), content=shown))
         else:
             return False
         return True
@@ -150,7 +162,7 @@ class Teller:
     def _progress(self, event: ToolExecutionProgress) -> None:
         waiting, text = self._live.get(event.call_id, (None, ""))
         text = (text + event.text)[-MOST_LIVE:]
-        update = CallUpdated(tool_call_id=event.call_id, content=(fenced(text),))
+        update = CallUpdated(tool_call_id=self.name_of(event.call_id), content=(fenced(text),))
         if waiting is not None and not waiting.taken:
             waiting.message["params"] = {"sessionId": self._session_id, "update": update}
         else:
@@ -159,12 +171,15 @@ class Teller:
 
     def _ended(self, event: ToolExecutionEnded) -> None:
         self._live.pop(event.call_id, None)
+        plan = self._plans.pop(event.call_id, None)
+        if plan is not None and not event.is_error:
+            self.send(plan)
         diff = event.details.get("diff")
         shown = result_content(event.output, diff if isinstance(diff, str) else "", (), self._cwd)
         failed = {"code": event.failure_code} if event.failure_code else {}
         self.send(
             CallUpdated(
-                tool_call_id=event.call_id,
+                tool_call_id=self.name_of(event.call_id),
                 title=event.summary or None,
                 status="failed" if event.is_error else "completed",
                 content=shown,
