@@ -272,6 +272,7 @@ class Session:
     async def _over(self, last: AgentCompleted) -> None:
         """The run is over; the prompt is answered when the client knows what the context holds now."""
         self._last = last
+        self.teller.spent(self._view.run.cost_usd)
         if last.stop_reason == "budget":
             self.teller.say(f"\n[stopped: {last.error or last.failure_kind}]")
         try:

@@ -74,6 +74,10 @@ class Teller:
         self._last = None
         return self._peer.notify("session/update", {"sessionId": self._session_id, "update": update})
 
+    def spent(self, cost: float | None) -> None:
+        """Add what a run cost; with one that is not known, the sum is not either."""
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+
     def name_of(self, call_id: str) -> str:
         """Under which id the client knows a call."""
         return self._ids.get(call_id, call_id)
@@ -95,8 +99,6 @@ class Teller:
         elif isinstance(event, MessageCompleted):
             if not self._said and event.message.text:
                 self._chunk(AgentChunk, event.message.text)
-            known = self.cost is not None and event.cost_usd is not None
-            self.cost = (self.cost or 0.0) + (event.cost_usd or 0.0) if known else None
         elif isinstance(event, ContextEstimated):
             self._usage(event)
         elif isinstance(event, QueueMessageInjected):
