@@ -218,15 +218,19 @@ class Peer:
             message = _DECODER.decode(line)
             identity = _identity(message.id)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            self._fail(*_wrong(line))
+            identity, why, meant = _wrong(line)
+            if meant == "response":
+                self._settle(bytes(identity), why)
+            elif meant == "request":
+                self._fail(identity, why)
             return
         if isinstance(message.method, str) and message.jsonrpc == "2.0":
             self._called(message, identity)
-        elif message.method is msgspec.UNSET and identity is not None and message.jsonrpc == "2.0":
+        elif identity is not None and _answers(message):
             self._answered(message, bytes(identity))
         else:
-            why = 'jsonrpc must be "2.0"' if message.jsonrpc != "2.0" else "a method or a result is needed"
-            self._fail(identity or _NULL, RpcError(INVALID_REQUEST, why))
+            need = 'jsonrpc must be "2.0"' if message.jsonrpc != "2.0" else "a method or a result is needed"
+            self._fail(identity or _NULL, RpcError(INVALID_REQUEST, need))
 
     def _called(self, message: _Incoming, identity: msgspec.Raw | None) -> None:
         assert isinstance(message.method, str)
@@ -241,10 +245,17 @@ class Peer:
         task = asyncio.ensure_future(work)
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
+        if identity is not None:
+            task.add_done_callback(lambda done: self._unbegun(identity, done))
         if identity is not None and message.method in self._cancellable:
             key = bytes(identity)
             self._by_id[key] = task
             task.add_done_callback(lambda _: self._by_id.pop(key, None))
+
+    def _unbegun(self, identity: msgspec.Raw, task: asyncio.Task[None]) -> None:
+        """A request that was cancelled before its turn came is answered all the same."""
+        if task.cancelled():
+            self._fail(identity, RpcError(CANCELLED, "the request was cancelled"))
 
     def _cancel(self, params: bytes) -> None:
         try:
@@ -285,14 +296,27 @@ class Peer:
         self._send({"jsonrpc": "2.0", "id": identity, "error": error})
 
     def _answered(self, message: _Incoming, key: bytes) -> None:
-        answer = self._asked.get(int(key)) if key.isdigit() and len(key) < 19 else None
-        if answer is None or answer.done():
-            self._log(f"an answer to {key[:40]!r}, which was not asked or is settled")
-        elif isinstance(message.result, msgspec.Raw):
-            answer.set_result(bytes(message.result))
+        if isinstance(message.result, msgspec.Raw):
+            self._settle(key, bytes(message.result))
         else:
             text = b"" if isinstance(message.error, msgspec.UnsetType) else bytes(message.error)
-            answer.set_exception(RpcError(INTERNAL_ERROR, text.decode() or "an answer without a result"))
+            self._settle(key, RpcError(INTERNAL_ERROR, text.decode()))
+
+    def _settle(self, key: bytes, answer: bytes | RpcError) -> None:
+        """Give a request of ours its answer."""
+        waiting = self._asked.get(int(key)) if key.isdigit() and len(key) < 19 else None
+        if waiting is None or waiting.done():
+            self._log(f"an answer to {key[:40]!r}, which was not asked or is settled")
+        elif isinstance(answer, RpcError):
+            waiting.set_exception(answer)
+        else:
+            waiting.set_result(answer)
+
+
+def _answers(message: _Incoming) -> bool:
+    """Whether this is a response."""
+    nothing = msgspec.UNSET
+    return message.method is nothing and not (message.result is nothing and message.error is nothing)
 
 
 class _Cancel(msgspec.Struct):
@@ -314,13 +338,19 @@ def _identity(raw: msgspec.Raw | msgspec.UnsetType) -> msgspec.Raw | None:
     return msgspec.Raw(bytes(raw))
 
 
-def _wrong(line: bytes) -> tuple[msgspec.Raw, RpcError]:
-    """What is answered to a line that is no message, and under which id."""
+def _wrong(line: bytes) -> tuple[msgspec.Raw, RpcError, str]:
+    """What is answered to a line that is no message, and under which id; what it was meant as."""
+    import json  # only for what is wrong; it reads also what cannot be written again: half a surrogate pair
+
     try:
-        msgspec.json.decode(line.decode())
-        identity = _identity(msgspec.json.decode(line, type=dict[str, msgspec.Raw]).get("id", _NULL)) or _NULL
-    except msgspec.ValidationError:
-        identity = _NULL
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as exc:
-        return _NULL, RpcError(PARSE_ERROR, f"this cannot be read as JSON: {exc}")
-    return identity, RpcError(INVALID_REQUEST, "this is no request, notification or response")
+        found = json.loads(line.decode())
+    except (ValueError, RecursionError) as exc:
+        return _NULL, RpcError(PARSE_ERROR, f"this cannot be read as JSON: {exc}"), "request"
+    fields = found if isinstance(found, dict) else {}
+    name = fields.get("id")
+    usable = isinstance(name, str | int) and not isinstance(name, bool)
+    identity = msgspec.Raw(json.dumps(name).encode()) if usable else _NULL
+    why = RpcError(INVALID_REQUEST, "this is no request, notification or response")
+    if isinstance(fields.get("method"), str):
+        return identity, why, "request" if "id" in fields else "notification"
+    return identity, why, "response" if "result" in fields or "error" in fields else "request"
