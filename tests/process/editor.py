@@ -54,7 +54,7 @@ class Editor:
         """Send a notification."""
         self.write({"jsonrpc": "2.0", "method": method, "params": params})
 
-    def next(self, seconds: float = 60) -> Message:
+    def next(self, seconds: float = 110) -> Message:
         """The next message; permissions are answered on the way."""
         line = self._lines.get(timeout=seconds)
         assert line is not None, "the agent ended"

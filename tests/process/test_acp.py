@@ -462,3 +462,15 @@ def test_what_cannot_be_opened_says_why(settings: str, code: int, word: str, tmp
     assert ready["authMethods"][0]["type"] == "terminal" and ready["authMethods"][0]["args"] == ["login"]
     assert login[0] == -32000 and "wisp login" in login[1]
     assert other[0] == -32602
+
+
+def test_there_is_a_limit_to_how_many_sessions_are_open(tmp_path: Path) -> None:
+    """It is said, and closing one makes room."""
+    program = Program(tmp_path / "home", tmp_path / "work")
+    editor = Editor(program)
+    sessions = [editor.open(program.project) for _ in range(200)]
+    code, message = editor.fault("session/new", cwd=str(program.project), mcpServers=[])
+    editor.ask("session/close", sessionId=sessions[0])
+    editor.open(program.project)
+    assert editor.leave()[0] == 0
+    assert code == -32600 and "close one first" in message

@@ -42,6 +42,8 @@ from wisp.host.client import ConversationClient, OpenFailed, OpenRequest
 
 NOT_FOUND = -32002
 LOGIN = "wisp-login"
+MOST_OPEN = 200
+"""Sessions at once: each holds files open."""
 SESSION_CAPABILITIES = ("list", "delete", "additionalDirectories", "fork", "resume", "close")
 Opener = Callable[[OpenRequest], Awaitable[ConversationClient]]
 _T = TypeVar("_T")
@@ -180,7 +182,10 @@ class Agent:
                 await here.close()
             session = await self._open(asked, resume=asked.session_id)
         if replay:
-            said = await self._stored.messages(session.id)
+            try:
+                said = await self._stored.messages(session.id)
+            except LookupError as exc:  # thrown away meanwhile
+                raise RpcError(NOT_FOUND, str(exc.args[0])) from None
             for number, update in enumerate(replayed(said, session.cwd)):
                 session.teller.send(update)
                 if number % 100 == 99:
@@ -198,6 +203,8 @@ class Agent:
         for path in (asked.cwd, *more):
             if not os.path.isabs(path) or "\0" in path:
                 raise RpcError(INVALID_PARAMS, f"{path[:200]!r} is not an absolute path")
+        if len(self._sessions) >= MOST_OPEN:
+            raise RpcError(INVALID_REQUEST, f"{MOST_OPEN} sessions are open; close one first")
         options = dict(self._request.options)
         if more:
             options["add_dir"] = [*options.get("add_dir", ()), *more]

@@ -162,7 +162,7 @@ def _hunks(text: str) -> Iterator[tuple[str, bool, list[str]]]:
         while line and (olds > 0 or news > 0 or line[0] == "\\"):
             if line[0] == "\\" and hunk:
                 hunk[-1] = hunk[-1].removesuffix("\n")
-            elif line[0] in " +-":
+            elif line[0] in " +-" and line[-1] == "\n":
                 olds, news = olds - (line[0] != "+"), news - (line[0] != "-")
                 hunk.append(line)
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +20,8 @@ MOST_BYTES = 64 * 1024 * 1024
 """Longest message taken."""
 PATIENCE = 10.0
 """Seconds that what is being served has to end once the client has left."""
+MOST_FILES = 4096
+"""Files open at once, where the system lets us."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -81,6 +84,9 @@ async def _serve(agent: Agent, reading: Input, writing: Output, log: Callable[[s
 
 def own_descriptors() -> tuple[int, int]:
     """Standard input and output for the protocol alone: whatever else is printed goes to standard error."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # many sessions hold many files
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, MOST_FILES)), hard))
     reading, writing = os.dup(0), os.dup(1)
     for descriptor in (reading, writing):
         os.set_inheritable(descriptor, False)
