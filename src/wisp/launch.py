@@ -110,6 +110,13 @@ def _dispatch(invocation: Invocation) -> int:
             writing=writing,
             log=lambda text: print(f"wisp: {text}", file=sys.stderr, flush=True),
         )
+    if command == "rpc":
+        from wisp._version import __version__
+        from wisp.frontends.cli.run import request_of
+        from wisp.frontends.rpc.stdio import run_rpc
+        from wisp.host.build import open_conversation
+
+        return run_rpc(request_of(invocation, interactive=True), open_conversation, __version__)
     if command == "demo":
         from wisp.frontends.cli.demo import run_demo
         from wisp.host.demo import open_demo

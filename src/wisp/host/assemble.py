@@ -12,6 +12,7 @@ import msgspec
 
 from wisp._version import __version__
 from wisp.context.blocks import Block, render
+from wisp.harness.budget import Ledger
 from wisp.harness.gate import Gate
 from wisp.harness.ports import CallHooks, FixedInstructions, Questioner
 from wisp.harness.runner import AgentHarness
@@ -51,6 +52,8 @@ class Around(msgspec.Struct, frozen=True):
     """Of other models that may answer."""
     save_plan: Callable[[str], str] | None = None
     hooks: CallHooks | None = None
+    ledger: Ledger | None = None
+    """Instead of the session's own."""
 
 
 def assemble_host(
@@ -81,7 +84,7 @@ def assemble_host(
     observe = around.news.touched if around.news is not None else None
     toolbox = Toolbox(tools, gate, observe, around.questioner, around.hooks)
     session = _session(storage, clock, cwd, session_id, model, around)
-    ledger = ledger_of(settings, session.state, around.day_file, clock)
+    ledger = around.ledger or ledger_of(settings, session.state, around.day_file, clock)
 
     def make(history: Sequence[Message]) -> AgentHarness:
         return AgentHarness(

@@ -31,6 +31,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     messages: int = 0
     skills: tuple[str, ...] = ()
     """Names of skills and commands."""
+    seq: int = 0
+    """Number of the last event before this moment."""
     output_format: str = "text"
     """As configured, for front ends that have a choice."""
     effort: str = ""

@@ -153,12 +153,14 @@ class Session:
         if name == "mode":
             await self.set_mode(value)
             return
-        line = f"/{name} {'-' if value == NO_EFFORT and name == 'effort' else value}"
+        change = Configure(model=value) if name == "model" else Configure(effort=value)
+        if change.effort == NO_EFFORT:
+            change = Configure(effort="")
         async with self._changing:
             if self.busy:
                 raise RpcError(INVALID_REQUEST, f"{name} cannot be set while a prompt is being answered")
             try:
-                await self.conversation.slash(line)
+                await self.conversation.send(change)
             except CommandRefused as exc:
                 raise RpcError(INVALID_REQUEST, str(exc)) from None
             await self._tell_changes()

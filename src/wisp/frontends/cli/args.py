@@ -27,6 +27,7 @@ COMMANDS = (
     "skills",
     "config",
     "context",
+    "rpc",
     "doctor",
     "completion",
 )
@@ -52,6 +53,7 @@ commands:
   wisp context                what takes the space of the next request
   wisp skills list|validate DIR  what /name can start; is a skill as the specification wants it
   wisp config show            every setting and where it comes from
+  wisp rpc                    a conversation for another program, as JSON-RPC 2.0 on standard input and output
   wisp doctor                 what works here
   wisp completion bash|zsh|fish  a script that completes commands and options
 
@@ -287,6 +289,19 @@ def _words(command: str, usage: str, description: str, *, most: int, flags: Sequ
     return parse_words
 
 
+def _server(command: str, text: str) -> _Read:
+    def parse_server(argv: list[str]) -> Invocation:
+        whole = f"{text} on standard input and output. The options are those of a run."
+        parser = Parser(prog=f"wisp {command}", description=whole, allow_abbrev=False)
+        add_to(parser)
+        found = _invocation(command, parser.parse_args(argv))
+        if command == "acp" and (found.resume or found.fork or found.continue_ or found.output_schema):
+            raise UsageError("the editor says which session is opened; see 'wisp acp --help'")
+        return found
+
+    return parse_server
+
+
 def _undo(command: str, text: str) -> _Read:
     def parse_undo(argv: list[str]) -> Invocation:
         parser = Parser(prog=f"wisp {command}", description=text, allow_abbrev=False)
@@ -324,19 +339,6 @@ def _models(argv: list[str]) -> Invocation:
     return parse_models(argv)
 
 
-def _acp(argv: list[str]) -> Invocation:
-    parser = Parser(
-        prog="wisp acp",
-        description="An agent for editors: the Agent Client Protocol on standard input and output.",
-        allow_abbrev=False,
-    )
-    add_to(parser)
-    found = parser.parse_args(argv)
-    if found.resume or found.fork or found.output_schema or vars(found)["continue"]:
-        raise UsageError("sessions are opened by the editor; see 'wisp acp --help'")
-    return _invocation("acp", found)
-
-
 def _sessions(argv: list[str]) -> Invocation:
     from wisp.frontends.cli.sessions import parse_sessions
 
@@ -359,7 +361,8 @@ _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
     "demo": _demo,
-    "acp": _acp,
+    "acp": _server("acp", "An agent for editors: the Agent Client Protocol"),
+    "rpc": _server("rpc", "A conversation for another program: JSON-RPC 2.0, one message a line,"),
     "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
     "redo": _undo("redo", "Undo the last undo."),
     "sessions": _sessions,
