@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -15,6 +16,7 @@ from process.editor import Editor
 from process.program import Program
 from process.server import ServerThread
 
+from wisp._version import __version__
 from wisp.testing.requests import Request
 from wisp.testing.steps import Step
 
@@ -474,3 +476,21 @@ def test_there_is_a_limit_to_how_many_sessions_are_open(tmp_path: Path) -> None:
     editor.open(program.project)
     assert editor.leave()[0] == 0
     assert code == -32600 and "close one first" in message
+
+
+def test_the_registry_entry_starts_an_agent_that_can_be_logged_in_to(tmp_path: Path) -> None:
+    """By the registry's rules: an id, three numbers as a version, a licence, and how it is started."""
+    folder = Path(__file__).parents[2] / "packaging" / "acp-registry"
+    (file,) = folder.glob("*/agent.json")
+    entry = json.loads(file.read_text())
+    assert entry["id"] == file.parent.name and re.fullmatch("[a-z][a-z0-9-]*", entry["id"])
+    assert re.fullmatch(r"\d+\.\d+\.\d+", entry["version"]) and __version__.startswith(entry["version"])
+    assert entry["name"] and entry["description"] and entry["license_url"].startswith("https://")
+    started = entry["distribution"]["uvx"]
+    assert started["package"] == f"wisp-agent=={entry['version']}"
+    (command,) = started["args"]
+    program = Program(tmp_path / "home", tmp_path / "work")
+    process = program.start(command, stdin=subprocess.PIPE)
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
+    out, _ = process.communicate(json.dumps(hello) + "\n", timeout=60)
+    assert json.loads(out)["result"]["authMethods"]

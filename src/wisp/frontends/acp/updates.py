@@ -36,6 +36,7 @@ from wisp.host.events import (
     ProviderSwitched,
     QueueMessageInjected,
     RepairReported,
+    SubagentReported,
     ToolApprovalResolved,
     ToolCalled,
     ToolExecutionEnded,
@@ -149,7 +150,10 @@ class Teller:
             if event.approved:
                 self.send(CallUpdated(tool_call_id=self.name_of(event.call_id), status="in_progress"))
         elif isinstance(event, ToolExecutionProgress):
-            self._progress(event)
+            self._progress(event.call_id, event.text)
+        elif isinstance(event, SubagentReported):
+            what = f"{event.label}: {event.text or event.state}\n"
+            self._progress(event.call_id.partition("/")[0], what)
         elif isinstance(event, ToolExecutionEnded):
             self._ended(event)
         elif isinstance(event, ToolResultAdded):
@@ -161,15 +165,15 @@ class Teller:
             return False
         return True
 
-    def _progress(self, event: ToolExecutionProgress) -> None:
-        waiting, text = self._live.get(event.call_id, (None, ""))
-        text = (text + event.text)[-MOST_LIVE:]
-        update = CallUpdated(tool_call_id=self.name_of(event.call_id), content=(fenced(text),))
+    def _progress(self, call_id: str, more: str) -> None:
+        waiting, text = self._live.get(call_id, (None, ""))
+        text = (text + more)[-MOST_LIVE:]
+        update = CallUpdated(tool_call_id=self.name_of(call_id), content=(fenced(text),))
         if waiting is not None and not waiting.taken:
             waiting.message["params"] = {"sessionId": self._session_id, "update": update}
         else:
             waiting = self.send(update)
-        self._live[event.call_id] = (waiting, text)
+        self._live[call_id] = (waiting, text)
 
     def _ended(self, event: ToolExecutionEnded) -> None:
         self._live.pop(event.call_id, None)
