@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -494,3 +495,64 @@ def test_the_registry_entry_starts_an_agent_that_can_be_logged_in_to(tmp_path: P
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
     out, _ = process.communicate(json.dumps(hello) + "\n", timeout=60)
     assert json.loads(out)["result"]["authMethods"]
+
+
+@pytest.mark.parametrize(
+    ("step", "options", "reason"),
+    [
+        ({"text": "half of it", "stop": "length"}, [], "max_tokens"),
+        ({"text": "no", "stop": "content_filter"}, [], "refusal"),
+        ({"calls": [{"name": "ls", "arguments": {}}]}, ["--max-turns", "1"], "max_turn_requests"),
+        ({"calls": [{"name": "ls", "arguments": {}}]}, ["--max-tokens", "50"], "max_tokens"),
+    ],
+)
+def test_the_stop_reason_says_why_a_run_ended(
+    step: dict[str, Any], options: list[str], reason: str, tmp_path: Path
+) -> None:
+    """In the protocol's words."""
+    with ServerThread([step, {"text": "never"}]) as server:
+        editor = Editor(world(tmp_path, server), *options)
+        result = editor.say(editor.open(tmp_path / "work"), "go")
+        editor.leave()
+    assert result["stopReason"] == reason
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, -32000), (400, -32603)])
+def test_a_provider_that_fails_is_an_error_with_its_reason_and_the_session_goes_on(
+    status: int, code: int, tmp_path: Path
+) -> None:
+    """A credential that is refused asks for a login."""
+    with ServerThread(
+        [{"text": "never", "fault": {"status": status, "times": 1}}, {"text": "now"}]
+    ) as server:
+        editor = Editor(world(tmp_path, server))
+        session = editor.open(tmp_path / "work")
+        found = editor.fault("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "go"}])
+        after = editor.say(session, "again")
+        editor.leave()
+    assert found[0] == code and str(status) in found[1]
+    assert after["stopReason"] == "end_turn"
+
+
+def test_a_client_that_does_not_read_cannot_keep_it_alive(tmp_path: Path) -> None:
+    """With its output full, a signal still ends it in time."""
+    with ServerThread([{"text": "x" * 400_000, "delta": 4000}]) as server:
+        program = world(tmp_path, server)
+        process = program.start("acp", stdin=subprocess.PIPE)
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        new = {"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": str(program.project)}}
+        process.stdin.write(json.dumps(new) + "\n")
+        process.stdin.flush()
+        session = json.loads(process.stdout.readline())["result"]["sessionId"]
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
+        asked = {"jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": prompt}
+        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.flush()
+        while not server.requests:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(timeout=100)
+        errors = process.stderr.read()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+    assert (code, errors) == (143, "")

@@ -194,7 +194,7 @@ class Peer:
             taking.result()
 
     async def settle(self, patience: float) -> None:
-        """Let the requests that are being served end, for at most `patience` seconds, and write all."""
+        """Let the requests that are being served end, for at most `patience` seconds, and write what is taken."""
         if self._serving:
             await asyncio.wait(list(self._serving), timeout=patience)
         for task in list(self._serving):
@@ -202,7 +202,7 @@ class Peer:
         if self._serving:
             await asyncio.wait(list(self._serving))
         if self.failure is None:
-            await asyncio.wait([asyncio.ensure_future(self.flushed())], timeout=patience)
+            await asyncio.wait([asyncio.ensure_future(self.flushed())], timeout=min(patience, 2.0))
         self._pump.cancel()
 
     async def _take_all(self) -> None:
