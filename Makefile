@@ -11,6 +11,7 @@ PEERS := $(VENV)/peers
 LLMOCK := $(PEERS)/llmock/bin/llmock
 GOOGLE := $(PEERS)/google/bin/python
 AIMOCK := $(PEERS)/aimock/node_modules/@copilotkit/aimock
+ACPX := $(PEERS)/acpx/node_modules/acpx
 SITE := $(PEERS)/site/node_modules/.package-lock.json
 READERS := $(PEERS)/readers/.there
 NEWER_PYTHON := $(firstword $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python3) $(PYTHON))
@@ -44,7 +45,7 @@ quick: $(DEV_STAMP)  ## for every edit: under three minutes
 peers: $(DEV_STAMP) peers-installed  ## programs by others that play the services, and the vendors' own fixtures
 	$(PY) -m pytest -n $(WORKERS) -m peer tests/peers
 
-peers-installed: $(LLMOCK) $(AIMOCK) $(SITE) $(READERS) $(PEERS)/google/.there
+peers-installed: $(LLMOCK) $(AIMOCK) $(ACPX) $(SITE) $(READERS) $(PEERS)/google/.there
 
 $(LLMOCK):
 	@$(PYTHON) -m venv $(PEERS)/llmock
@@ -74,6 +75,11 @@ $(AIMOCK): | $(PEERS)/node/bin/npm
 	@mkdir -p $(PEERS)/aimock
 	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund \
 		--prefix $(PEERS)/aimock @copilotkit/aimock@1.43.0
+
+$(ACPX): | $(PEERS)/node/bin/npm
+	@mkdir -p $(PEERS)/acpx
+	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" npm install --silent --no-audit --no-fund \
+		--prefix $(PEERS)/acpx acpx@0.19.1
 
 format: $(DEV_STAMP)
 	$(PY) -m ruff format src tests examples benchmarks docs book scripts

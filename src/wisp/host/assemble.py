@@ -119,6 +119,7 @@ def assemble_host(
         notes=notes,
         messages=session.state.count,
         output_format=settings.output_format,
+        effort=settings.effort,
         skills=tuple(skill.name for skill in around.skills.all()),
     )
     return SessionHost(

@@ -294,7 +294,7 @@ def _storage(
     from wisp.session.journal import FileJournal
     from wisp.session.whole import create_private_folder
 
-    new_id = clock.new_id()
+    new_id = request.session_id or clock.new_id()
     if own is not None:
         return own, False, new_id
     if request.no_session:

@@ -29,6 +29,8 @@ class OpenRequest(msgspec.Struct, frozen=True):
     resume: str = ""
     fork: str = ""
     """`ID` or `ID@ENTRY`: begin a session that goes on from there."""
+    session_id: str = ""
+    """The id that a new session gets; empty for one that is made up."""
     no_session: bool = False
     yes: bool = False
     own_process: bool = False

@@ -74,7 +74,7 @@ class Conversation:
 
     async def _do(self, command: AnyCommand) -> None:
         if isinstance(command, NewSession):
-            await self.reopen("", resume="")
+            await self.reopen("", resume="", session_id="")
         elif isinstance(command, SelectSession):
             await self.reopen("", resume=command.id)
         elif isinstance(command, CloneSession):
@@ -153,7 +153,9 @@ class Conversation:
         now = self.snapshot()
         if not now.session_path and now.messages:
             raise CommandRefused("this conversation is kept nowhere and could not go on after that")
-        here = {"continue_": False, "fork": "", "resume": now.session_id if now.messages else ""}
+        here = {"continue_": False, "fork": "", "session_id": "", "resume": now.session_id}
+        if not now.messages:  # nothing is kept yet; what is to come has the id that was told
+            here |= {"resume": "", "session_id": now.session_id}
         merged = {**self._request.options, **(options or {})}
         merged = {name: value for name, value in merged.items() if value is not None}
         wanted = msgspec.structs.replace(self._request, **{**here, "options": merged, **changes})

@@ -35,3 +35,5 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Number of the last event before this moment."""
     output_format: str = "text"
     """As configured, for front ends that have a choice."""
+    effort: str = ""
+    """How hard the model is told to think; empty for its default."""

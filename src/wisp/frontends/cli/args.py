@@ -14,6 +14,7 @@ from wisp.frontends.cli.options import NAMES, OPTIONS, add_to
 COMMANDS = (
     "chat",
     "demo",
+    "acp",
     "sessions",
     "undo",
     "redo",
@@ -39,6 +40,7 @@ commands:
   wisp -p "PROMPT"            one run, the answer on standard output, then exit
   wisp chat --plain           a conversation line by line
   wisp demo                   see a bug being found, fixed and tested: no key, no network
+  wisp acp                    an agent for editors, over standard input and output
   wisp sessions list|find|show|tree|fork|clone|rename|label|archive|rm|restore|prune|repair|scrub
                               what was said before; 'wisp sessions --help' explains each
   wisp undo | wisp redo       put files back to before the last run, or forward again
@@ -255,17 +257,6 @@ def _chat(argv: list[str]) -> Invocation:
     return _invocation("chat", found)._replace(plain=True, prompt=found.first)
 
 
-def _rpc(argv: list[str]) -> Invocation:
-    parser = Parser(
-        prog="wisp rpc",
-        description="A conversation for another program: JSON-RPC 2.0, one message a line, on standard input "
-        "and output. The options are those of a run.",
-        allow_abbrev=False,
-    )
-    add_to(parser)
-    return _invocation("rpc", parser.parse_args(argv))
-
-
 def _demo(argv: list[str]) -> Invocation:
     parser = Parser(prog="wisp demo", description="Repairs a small project with a scripted model.")
     parser.add_argument("--deny-edits", action="store_true", help="refuse the edit and see what happens")
@@ -296,6 +287,19 @@ def _words(command: str, usage: str, description: str, *, most: int, flags: Sequ
         )
 
     return parse_words
+
+
+def _server(command: str, text: str) -> _Read:
+    def parse_server(argv: list[str]) -> Invocation:
+        whole = f"{text} on standard input and output. The options are those of a run."
+        parser = Parser(prog=f"wisp {command}", description=whole, allow_abbrev=False)
+        add_to(parser)
+        found = _invocation(command, parser.parse_args(argv))
+        if command == "acp" and (found.resume or found.fork or found.continue_ or found.output_schema):
+            raise UsageError("the editor says which session is opened; see 'wisp acp --help'")
+        return found
+
+    return parse_server
 
 
 def _undo(command: str, text: str) -> _Read:
@@ -330,33 +334,9 @@ def _login(argv: list[str]) -> Invocation:
 
 
 def _models(argv: list[str]) -> Invocation:
-    parser = Parser(
-        prog="wisp models",
-        usage="wisp models [WORDS] [--all] [--json]\n       wisp models --refresh [--from URL]",
-        description="The models you can use: configured, offered by a local server that runs, or of a vendor "
-        "whose key is there. With WORDS or --all, those of every known vendor.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--all", action="store_true", help="every model that is known")
-    parser.add_argument("--json", action="store_true", help="one object a line")
-    parser.add_argument(
-        "--refresh", action="store_true", help="fetch newer data from models.dev; never done unasked"
-    )
-    parser.add_argument("--from", dest="source", metavar="URL", help="another source in the same format")
-    found = parser.parse_args(argv)
-    if found.source and not found.refresh:
-        raise UsageError("--from belongs to --refresh; see 'wisp models --help'")
-    if found.refresh and (found.words or found.all or found.json):
-        raise UsageError("--refresh stands alone; list the models afterwards; see 'wisp models --help'")
-    return Invocation(
-        "models",
-        words=found.words,
-        json=found.json,
-        all=found.all,
-        refresh=found.refresh,
-        source=found.source or "",
-    )
+    from wisp.frontends.cli.small import parse_models
+
+    return parse_models(argv)
 
 
 def _sessions(argv: list[str]) -> Invocation:
@@ -381,7 +361,8 @@ _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
     "demo": _demo,
-    "rpc": _rpc,
+    "acp": _server("acp", "An agent for editors: the Agent Client Protocol"),
+    "rpc": _server("rpc", "A conversation for another program: JSON-RPC 2.0, one message a line,"),
     "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
     "redo": _undo("redo", "Undo the last undo."),
     "sessions": _sessions,

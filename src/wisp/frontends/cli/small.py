@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from wisp.frontends.cli.args import Invocation
+from wisp.frontends.cli.args import Invocation, Parser, UsageError
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, REFUSED, USAGE
 from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.terminal import confirmed, one_line, safe
@@ -262,3 +262,34 @@ _COMMANDS = {
     "undo": _undo,
     "redo": _undo,
 }
+
+
+def parse_models(argv: list[str]) -> Invocation:
+    """Read what follows `wisp models`."""
+    parser = Parser(
+        prog="wisp models",
+        usage="wisp models [WORDS] [--all] [--json]\n       wisp models --refresh [--from URL]",
+        description="The models you can use: configured, offered by a local server that runs, or of a vendor "
+        "whose key is there. With WORDS or --all, those of every known vendor.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--all", action="store_true", help="every model that is known")
+    parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.add_argument(
+        "--refresh", action="store_true", help="fetch newer data from models.dev; never done unasked"
+    )
+    parser.add_argument("--from", dest="source", metavar="URL", help="another source in the same format")
+    found = parser.parse_args(argv)
+    if found.source and not found.refresh:
+        raise UsageError("--from belongs to --refresh; see 'wisp models --help'")
+    if found.refresh and (found.words or found.all or found.json):
+        raise UsageError("--refresh stands alone; list the models afterwards; see 'wisp models --help'")
+    return Invocation(
+        "models",
+        words=found.words,
+        json=found.json,
+        all=found.all,
+        refresh=found.refresh,
+        source=found.source or "",
+    )
