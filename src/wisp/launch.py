@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wisp.frontends.cli.args import Invocation
-    from wisp.host.client import OpenRequest
+    from wisp.host.client import ConversationClient, OpenRequest
     from wisp.host.conversation import Conversation
 
 
@@ -90,6 +90,8 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.host.instructions import instructions
 
         return print_instructions(invocation, instructions)
+    if command == "run" and not invocation.headless and _at_terminal():
+        return _screen(invocation)
     if command in ("run", "chat"):
         from wisp.frontends.cli.run import run
         from wisp.host.build import open_conversation, open_host
@@ -156,6 +158,34 @@ def _acp(invocation: Invocation) -> int:
         writing=writing,
         log=lambda text: print(f"wisp: {text}", file=sys.stderr, flush=True),
     )
+
+
+def _at_terminal() -> bool:
+    from wisp.frontends.cli.terminal import is_terminal
+
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def _screen(invocation: Invocation) -> int:
+    """The full-screen interface; the host is imported and opened when its first frame stands."""
+    from wisp.frontends.tui.run import run_screen
+
+    async def connect() -> ConversationClient:
+        from wisp.frontends.cli.run import request_of
+        from wisp.host.build import open_conversation
+
+        return await open_conversation(request_of(invocation, interactive=True, converses=True))
+
+    try:
+        return run_screen(connect, invocation.prompt or "", inline=invocation.inline)
+    except Exception as exc:
+        from wisp.host.client import OpenFailed
+        from wisp.host.showing import safe
+
+        if not isinstance(exc, OpenFailed):
+            raise
+        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
+        return exc.exit_code
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ class Around(msgspec.Struct, frozen=True):
     hooks: CallHooks | None = None
     ledger: Ledger | None = None
     """Instead of the session's own."""
+    branch: str = ""
+    """The branch that is checked out."""
 
 
 def assemble_host(
@@ -120,6 +122,7 @@ def assemble_host(
         messages=session.state.count,
         output_format=settings.output_format,
         effort=settings.effort,
+        branch=around.branch,
         skills=tuple(skill.name for skill in around.skills.all()),
     )
     return SessionHost(

@@ -152,6 +152,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
             prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
             save_plan=_plan_saver(configured, clock),
             hooks=hooks,
+            branch=stack.branch,
         ),
         storage=storage,
         session_id=session_id,

@@ -31,6 +31,7 @@ from wisp.host.slash import Reply, SlashCommand
 from wisp.host.slashing import Slashes
 from wisp.host.small import HostLibrary
 from wisp.host.snapshot import Snapshot
+from wisp.host.surroundings import HostSurroundings
 
 Opener = Callable[[OpenRequest], Awaitable[SessionHost]]
 
@@ -52,6 +53,7 @@ class Conversation:
         self.host = host
         """What stands behind it now."""
         self._slashes = Slashes(self)
+        self.around = HostSurroundings(request, lambda: self.host)
         self._adopt(host)
 
     # -- the connection -----------------------------------------------------------------------------------
@@ -139,6 +141,7 @@ class Conversation:
     async def close(self) -> None:
         """See `HostClient.close`."""
         await self._shut()
+        self.around.close()
         self._subscribers.close()
 
     async def _shut(self) -> None:

@@ -85,6 +85,7 @@ class Invocation(NamedTuple):
     no_session: bool = False
     yes: bool = False
     strict_config: bool = False
+    inline: bool = False
     print_instructions: bool = False
     trust: bool = False
     no_project: bool = False
@@ -238,6 +239,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         no_session=found.no_session,
         yes=found.yes,
         strict_config=found.strict_config,
+        inline=found.inline,
         print_instructions=found.print_instructions,
         trust=found.trust,
         no_project=found.no_project,

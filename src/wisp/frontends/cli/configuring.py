@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK
-from wisp.frontends.cli.terminal import safe
+from wisp.host.showing import safe
 
 
 class Settings(Protocol):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from wisp.frontends.cli.exitcodes import OK
 from wisp.frontends.cli.streams import put
-from wisp.frontends.cli.terminal import is_terminal, safe
+from wisp.frontends.cli.terminal import is_terminal
+from wisp.host.showing import safe
 
 if TYPE_CHECKING:
     from wisp.host.exchanging import Arrived, Exported

@@ -12,8 +12,9 @@ from wisp.frontends.cli.args import Invocation, Parser, UsageError
 from wisp.frontends.cli.exitcodes import FAILED, OK
 from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.small import attempt
-from wisp.frontends.cli.terminal import confirmed, one_line, safe
+from wisp.frontends.cli.terminal import confirmed
 from wisp.host.library import SessionContent, SessionInfo
+from wisp.host.showing import one_line, safe
 from wisp.messages.ids import iso
 from wisp.messages.message import AssistantMessage, ToolResult, UserMessage
 

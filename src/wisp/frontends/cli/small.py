@@ -9,8 +9,9 @@ from typing import Any, Protocol
 from wisp.frontends.cli.args import Invocation, Parser, UsageError
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, REFUSED, USAGE
 from wisp.frontends.cli.print import write_json
-from wisp.frontends.cli.terminal import confirmed, one_line, safe
+from wisp.frontends.cli.terminal import confirmed
 from wisp.host.client import OpenFailed
+from wisp.host.showing import one_line, safe
 
 
 class Library(Protocol):
