@@ -20,7 +20,7 @@ from wisp.harness.toolbox import Toolbox
 from wisp.host.client import OpenFailed
 from wisp.host.news import HostNews
 from wisp.host.questions import PendingApprovals, PendingQuestions
-from wisp.host.service import SessionHost
+from wisp.host.service import Attach, SessionHost
 from wisp.host.settings import Settings
 from wisp.host.skills import Skills
 from wisp.host.snapshot import InstructionFile, Snapshot
@@ -52,6 +52,8 @@ class Around(msgspec.Struct, frozen=True):
     """Of other models that may answer."""
     save_plan: Callable[[str], str] | None = None
     hooks: CallHooks | None = None
+    attach: Attach | None = None
+    """Reads the files of a prompt."""
     ledger: Ledger | None = None
     """Instead of the session's own."""
     branch: str = ""
@@ -137,6 +139,7 @@ def assemble_host(
         save_plan=around.save_plan,
         skills=around.skills,
         values=around.values,
+        attach=around.attach,
         on_close=on_close,
     )
 
