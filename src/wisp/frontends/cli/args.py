@@ -52,7 +52,7 @@ commands:
   wisp permissions why 'CMD'  allow, ask or deny, and why (also: list, test FILE)
   wisp context                what takes the space of the next request
   wisp skills list|validate DIR  what /name can start; is a skill as the specification wants it
-  wisp config show            every setting and where it comes from
+  wisp config show            every setting and where it comes from (also: set, unset, edit, schema)
   wisp rpc                    a conversation for another program, as JSON-RPC 2.0 on standard input and output
   wisp doctor                 what works here
   wisp completion bash|zsh|fish  a script that completes commands and options
@@ -382,7 +382,14 @@ _PARSE: dict[str, _Read] = {
         most=100,
         flags=_JSON,
     ),
-    "config": _words("config", "show [--json]", "Every setting and its origin.", most=1, flags=_JSON),
+    "config": _words(
+        "config",
+        "show [--json] | set KEY VALUE | unset KEY | edit | schema",
+        "Every setting and its origin; the user's own settings file changed, edited, described. "
+        "KEY is dotted for one in a table, as providers.local.base_url.",
+        most=3,
+        flags=_JSON,
+    ),
     "completion": _words("completion", "bash|zsh|fish", "Print a completion script.", most=1),
     "doctor": _words("doctor", "[--json]", "What works here.", most=0, flags=_JSON),
 }

@@ -25,6 +25,10 @@ class Library(Protocol):
     def skills(self) -> tuple[list[dict[str, str]], tuple[str, ...]]: ...
     def validate_skill(self, path: str) -> list[str]: ...
     def config(self) -> list[dict[str, Any]]: ...
+    def set_setting(self, key: str, value: str | None) -> str: ...
+    def settings_schema(self) -> dict[str, Any]: ...
+    def settings_file(self) -> tuple[str, str]: ...
+    def settings_problems(self) -> list[str]: ...
     def doctor(self) -> list[dict[str, str]]: ...
     def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> UndoLike: ...
 
@@ -188,9 +192,18 @@ def _permissions_test(path: str, library: Library) -> int:
     return FAILED if wrong else OK
 
 
+_CONFIG = {"set": 2, "unset": 1, "edit": 0, "schema": 0}
+"""How many words each takes."""
+
+
 def _config(invocation: Invocation, library: Library) -> int:
-    if (invocation.words or ["show"]) != ["show"]:
-        return _usage("use 'wisp config show'")
+    verb, *words = invocation.words or ["show"]
+    if verb in _CONFIG and len(words) == _CONFIG[verb]:
+        from wisp.frontends.cli import configuring
+
+        return configuring.VERBS[verb](words, library)
+    if [verb, *words] != ["show"]:
+        return _usage("use 'wisp config show', 'set KEY VALUE', 'unset KEY', 'edit' or 'schema'")
     for row in library.config():
         if invocation.json:
             write_json(row)
