@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wisp.frontends.cli.args import Invocation
-    from wisp.host.client import ConversationClient
+    from wisp.host.client import ConversationClient, OpenRequest
+    from wisp.host.conversation import Conversation
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -96,6 +97,15 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.host.build import open_conversation, open_host
 
         return run(invocation, open_host, open_conversation)
+    if command == "acp":
+        return _acp(invocation)
+    if command == "rpc":
+        from wisp._version import __version__
+        from wisp.frontends.cli.run import request_of
+        from wisp.frontends.rpc.stdio import run_rpc
+        from wisp.host.build import open_conversation
+
+        return run_rpc(request_of(invocation, interactive=True), open_conversation, __version__)
     if command == "demo":
         from wisp.frontends.cli.demo import run_demo
         from wisp.host.demo import open_demo
@@ -124,6 +134,30 @@ def _dispatch(invocation: Invocation) -> int:
     from wisp.frontends.cli.small import run_small
 
     return run_small(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
+
+
+def _acp(invocation: Invocation) -> int:
+    """The agent for editors; what opens a conversation is imported with the first one."""
+    from wisp._version import __version__
+    from wisp.frontends.acp.serve import own_descriptors, run_acp
+    from wisp.frontends.cli.run import request_of
+    from wisp.host.small import HostLibrary
+
+    async def opener(request: OpenRequest) -> Conversation:
+        from wisp.host.build import open_conversation
+
+        return await open_conversation(request)
+
+    reading, writing = own_descriptors()
+    return run_acp(
+        request_of(invocation, interactive=True),
+        opener,
+        HostLibrary,
+        version=__version__,
+        reading=reading,
+        writing=writing,
+        log=lambda text: print(f"wisp: {text}", file=sys.stderr, flush=True),
+    )
 
 
 def _at_terminal() -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 from wisp._version import __version__
 from wisp.context.blocks import Block, render
+from wisp.harness.budget import Ledger
 from wisp.harness.gate import Gate
 from wisp.harness.ports import CallHooks, FixedInstructions, Questioner
 from wisp.harness.runner import AgentHarness
@@ -19,7 +20,7 @@ from wisp.harness.toolbox import Toolbox
 from wisp.host.client import OpenFailed
 from wisp.host.news import HostNews
 from wisp.host.questions import PendingApprovals, PendingQuestions
-from wisp.host.service import SessionHost
+from wisp.host.service import Attach, SessionHost
 from wisp.host.settings import Settings
 from wisp.host.skills import Skills
 from wisp.host.snapshot import InstructionFile, Snapshot
@@ -51,6 +52,10 @@ class Around(msgspec.Struct, frozen=True):
     """Of other models that may answer."""
     save_plan: Callable[[str], str] | None = None
     hooks: CallHooks | None = None
+    attach: Attach | None = None
+    """Reads the files of a prompt."""
+    ledger: Ledger | None = None
+    """Instead of the session's own."""
     branch: str = ""
     """The branch that is checked out."""
 
@@ -83,7 +88,7 @@ def assemble_host(
     observe = around.news.touched if around.news is not None else None
     toolbox = Toolbox(tools, gate, observe, around.questioner, around.hooks)
     session = _session(storage, clock, cwd, session_id, model, around)
-    ledger = ledger_of(settings, session.state, around.day_file, clock)
+    ledger = around.ledger or ledger_of(settings, session.state, around.day_file, clock)
 
     def make(history: Sequence[Message]) -> AgentHarness:
         return AgentHarness(
@@ -118,6 +123,7 @@ def assemble_host(
         notes=notes,
         messages=session.state.count,
         output_format=settings.output_format,
+        effort=settings.effort,
         branch=around.branch,
         skills=tuple(skill.name for skill in around.skills.all()),
     )
@@ -133,6 +139,7 @@ def assemble_host(
         save_plan=around.save_plan,
         skills=around.skills,
         values=around.values,
+        attach=around.attach,
         on_close=on_close,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,9 @@ from wisp.host.asking import ModelService, model_service
 from wisp.host.assemble import Around, assemble_host
 from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
+from wisp.host.commands import Prompt
 from wisp.host.configure import Configured, configure, rules_of
+from wisp.host.delegating import Delegation, Surroundings
 from wisp.host.events import ProcessEnded
 from wisp.host.instructions import instruction_stack
 from wisp.host.mending import changes_folder, recover
@@ -32,7 +34,7 @@ from wisp.host.paths import environment as process_environment
 from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import known_secrets, without_secrets
-from wisp.host.service import SessionHost
+from wisp.host.service import Attach, SessionHost
 from wisp.host.settings import (
     Settings,
     absolute,
@@ -40,6 +42,7 @@ from wisp.host.settings import (
 from wisp.host.snapshot import Snapshot
 from wisp.host.tooling import attribution, built_in_tools, offered
 from wisp.loop.boundary import Boundary
+from wisp.messages.content import UserBlock
 from wisp.messages.ids import Clock, SystemClock
 from wisp.providers.base import Provider
 from wisp.providers.transport import Transport
@@ -50,6 +53,7 @@ from wisp.session.storage import MemoryStorage, Storage
 from wisp.tools.base import Tool
 from wisp.tools.ledger import ReadLedger
 from wisp.workspace.background import Background, Backgrounds
+from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 
@@ -116,29 +120,21 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     talks = own.questioner or questions
     ledger = ReadLedger()
     hooks = _hooks(settings, workspace, child_env, clock, ledger)
-    unrun = hooks.notes if hooks is not None else ()
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
-    tools = offered(configured, built_in, stack.skills, talks, own.tools)
+    asked, fixed = own.approver or pending, own.provider is not None
+    delegation = Delegation(
+        Surroundings(
+            request, configured, env, child_env, clock, service, workspace, box, stack, hooks, asked, fixed
+        )
+    )
+    tools = offered(configured, built_in, stack.skills, talks, (*delegation.tools(), *own.tools))
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
-    gate = Gate(policy, own.approver or pending, _masker(env, service))
+    gate = Gate(policy, asked, _masker(env, service))
     checker, wish = _checking(request, configured, clock, own.boundary)
-    blocks = [
-        *stack.blocks,
-        *(block("program", text, "the calling program") for text in own.instructions),
-        *wish,
-    ]
-    if own.storage is not None:
-        storage, resumed, session_id = own.storage, False, clock.new_id()
-    else:
-        storage, resumed, session_id = _storage(request, configured, clock)
+    told = [block("program", text, "the calling program") for text in own.instructions]
+    blocks = [*stack.blocks, *told, *wish]
+    storage, resumed, session_id = _storage(request, configured, clock, own.storage)
     files = _file_history(storage, workspace, configured)
-
-    async def close() -> None:
-        backgrounds.close()
-        box.close()
-        workspace.close()
-        await service.close()
-
     host = assemble_host(
         provider=service.provider,
         model=service.model,
@@ -158,6 +154,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
             save_plan=_plan_saver(configured, clock),
             hooks=hooks,
             branch=stack.branch,
+            attach=_attacher(built_in, gate, request.attach),
         ),
         storage=storage,
         session_id=session_id,
@@ -167,10 +164,18 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         settings=settings,
         clock=clock,
         sandbox=box_state(box),
-        notes=(*map(str, configured.resolved.problems), *service.notes, *mended, *stack.notes, *unrun),
-        on_close=close,
+        notes=(
+            *map(str, configured.resolved.problems),
+            *service.notes,
+            *mended,
+            *stack.notes,
+            *(hooks.notes if hooks is not None else ()),
+            *delegation.notes,
+        ),
+        on_close=_closing(backgrounds, box, workspace, service),
     )
     _connect(host, checker, hooks, backgrounds)
+    delegation.parent = host
     if request.record or request.replay:
         _tell_variables(service.transport, host.snapshot(), blocks)
     return host
@@ -185,6 +190,38 @@ def _masker(env: Mapping[str, str], service: ModelService) -> Masker:
     masker = Masker(known_secrets(env, keys))
     service.watch(masker.add)
     return masker
+
+
+def _attacher(tools: Sequence[Tool], gate: Gate, first: Sequence[str]) -> Attach:
+    """How files that go along with a prompt are read; those of the command line go with the first one."""
+    waiting = list(first)
+
+    async def attach(prompt: Prompt) -> tuple[UserBlock, ...]:
+        if not (waiting or prompt.attach or prompt.mentioned):
+            return ()
+        from wisp.host.attaching import Attacher
+
+        reader = next(tool for tool in tools if tool.spec.name == "read")
+        whole = msgspec.structs.replace(prompt, attach=(*waiting, *prompt.attach))
+        found = await Attacher(reader, gate.current).blocks(whole)
+        waiting.clear()
+        return found
+
+    return attach
+
+
+def _closing(
+    backgrounds: Backgrounds, box: Box, workspace: Workspace, service: ModelService
+) -> Callable[[], Awaitable[None]]:
+    """How everything that was opened for a conversation is let go of."""
+
+    async def close() -> None:
+        backgrounds.close()
+        box.close()
+        workspace.close()
+        await service.close()
+
+    return close
 
 
 def _checking(
@@ -271,12 +308,16 @@ def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Seq
     transport.variables = {"environment": place, "cwd": snapshot.cwd, "session_id": snapshot.session_id}
 
 
-def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tuple[Storage, bool, str]:
+def _storage(
+    request: OpenRequest, configured: Configured, clock: Clock, own: Storage | None
+) -> tuple[Storage, bool, str]:
     """`(storage, whether it continues something, the id of a new session)`."""
     from wisp.session.journal import FileJournal
     from wisp.session.whole import create_private_folder
 
-    new_id = clock.new_id()
+    new_id = request.session_id or clock.new_id()
+    if own is not None:
+        return own, False, new_id
     if request.no_session:
         return MemoryStorage(), False, new_id
     base = configured.session_base

@@ -9,6 +9,7 @@ import msgspec
 
 from wisp.host.commands import AnyCommand
 from wisp.host.events import Envelope
+from wisp.host.queries import Query
 from wisp.host.slash import Reply, SlashCommand
 from wisp.host.snapshot import Snapshot
 
@@ -33,6 +34,8 @@ class OpenRequest(msgspec.Struct, frozen=True):
     resume: str = ""
     fork: str = ""
     """`ID` or `ID@ENTRY`: begin a session that goes on from there."""
+    session_id: str = ""
+    """The id that a new session gets; empty for one that is made up."""
     no_session: bool = False
     yes: bool = False
     own_process: bool = False
@@ -42,6 +45,8 @@ class OpenRequest(msgspec.Struct, frozen=True):
     strict_config: bool = False
     output_schema: str = ""
     """A file with the JSON Schema that final answers must fit."""
+    attach: tuple[str, ...] = ()
+    """Files that go along with the first prompt."""
     record: str = ""
     replay: str = ""
 
@@ -149,5 +154,13 @@ class ConversationClient(HostClient, Protocol):
 
         Raises:
             CommandRefused: there is no such command, or it cannot be done now.
+        """
+        ...
+
+    async def query(self, query: Query) -> Any:
+        """The answer to `query`, of the type that `host.queries.ANSWERS` names.
+
+        Raises:
+            CommandRefused: there is none; says why.
         """
         ...

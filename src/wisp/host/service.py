@@ -54,7 +54,7 @@ from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
 from wisp.loop.limits import Limits
 from wisp.messages.codec import ascii_json
-from wisp.messages.content import Text, ToolCall
+from wisp.messages.content import Text, ToolCall, UserBlock
 from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
@@ -63,6 +63,9 @@ from wisp.session.fitting import reserve_of
 from wisp.session.keeping import Choice
 from wisp.session.runner import CodingSession
 from wisp.session.storage import StorageFailed
+
+Attach = Callable[[Prompt], Awaitable[tuple[UserBlock, ...]]]
+"""Reads the files that go along with a prompt.  Raises `CommandRefused`."""
 
 
 class SessionHost:
@@ -82,6 +85,7 @@ class SessionHost:
         save_plan: Callable[[str], str] | None = None,
         skills: Skills | None = None,
         values: Mapping[str, str] | None = None,
+        attach: Attach | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._session = session
@@ -96,10 +100,13 @@ class SessionHost:
         self.skills = skills or Skills(())
         self._values = values or {}
         self._preparing: asyncio.Future[str] | None = None
+        self._attach = attach
         self._on_close = on_close
         self._subscribers = Fanout[Envelope]()
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
+        self._moving: asyncio.Future[None] | None = None
+        """A move to another branch, which may wait for a summary."""
         self._cancelled_early = ""
         self._paused: asyncio.Future[str] | None = None
         """The question that a run is paused on because its records cannot be kept."""
@@ -117,6 +124,7 @@ class SessionHost:
         return msgspec.structs.replace(
             self._snapshot,
             messages=messages,
+            seq=self._seq,
             permission_mode=gate.policy.mode,
             provider=self.view.provider or self._snapshot.provider,
             model=self.view.model or self._snapshot.model,
@@ -141,8 +149,8 @@ class SessionHost:
 
     @property
     def running(self) -> bool:
-        """Whether a run is in progress."""
-        return self._run is not None
+        """Whether a run, or a move to another branch, is in progress."""
+        return self._run is not None or self._moving is not None
 
     @property
     def session(self) -> CodingSession:
@@ -162,7 +170,7 @@ class SessionHost:
     async def send(self, command: AnyCommand) -> None:
         """Have `command` done; see `HostClient.send`."""
         if isinstance(command, Prompt):
-            self._start(command)
+            self._start(command, await self._with_files(command))
         elif isinstance(command, Steer | FollowUp):
             self._queue(command)
         elif isinstance(command, Cancel):
@@ -191,12 +199,19 @@ class SessionHost:
             await self._go("", summarise=False)
 
     async def _go(self, entry: str, *, summarise: bool) -> None:
-        if self._run is not None:
+        if self.running:
             raise CommandRefused("a run is in progress; cancel it first")
+        self._moving = asyncio.ensure_future(self._session.go(entry, summarise=summarise))
         try:
-            await self._session.go(entry, summarise=summarise)
+            await asyncio.wait([self._moving])
+            if self._moving.cancelled():
+                raise CommandRefused("it was cancelled; the conversation stands where it stood")
+            self._moving.result()
         except LookupError as exc:
             raise CommandRefused(str(exc.args[0])) from None
+        finally:
+            self._moving.cancel()
+            self._moving = None
         self._publish(SessionSaved(self._session.where, self._session.state.count))
 
     async def _storage_trouble(self, why: str) -> Choice:
@@ -248,12 +263,13 @@ class SessionHost:
 
     async def settled(self) -> None:
         """Until no run is in progress."""
-        if self._run is not None:
-            await asyncio.wait([self._run])
+        waiting = [work for work in (self._run, self._moving) if work is not None]
+        if waiting:
+            await asyncio.wait(waiting)
 
     async def close(self) -> None:
         """Stop what runs, settle it, and let everything go."""
-        if self._run is not None:
+        if self.running:
             self._cancel("the program is closing")
             await self.settled()
         self._subscribers.close()
@@ -270,24 +286,29 @@ class SessionHost:
         assert harness is not None
         return harness
 
-    def _start(self, command: Prompt) -> None:
-        if self._run is not None:
+    async def _with_files(self, command: Prompt) -> tuple[UserBlock, ...]:
+        return await self._attach(command) if self._attach is not None else ()
+
+    def _start(self, command: Prompt, files: tuple[UserBlock, ...]) -> None:
+        if self.running:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
         self._run = asyncio.ensure_future(
-            self._serve(command.text, expand(command.text, self.skills, self._values))
+            self._serve(command, files, expand(command.text, self.skills, self._values))
         )
 
     def _cancel(self, reason: str) -> None:
         """Stop the run; one that is still being prepared stops with its first event."""
         if self._paused:
             self._paused.cancel()
+        if self._moving is not None:
+            self._moving.cancel()
         if self._run is not None and not self.harness.abort(reason):
             self._cancelled_early = self._cancelled_early or reason
             if self._preparing is not None:
                 self._preparing.cancel()
 
-    async def _serve(self, text: str, meant: Expansion | None) -> None:
-        timer = None
+    async def _serve(self, command: Prompt, files: tuple[UserBlock, ...], meant: Expansion | None) -> None:
+        text, timer = command.text, None
         if self._max_time is not None:
             loop = asyncio.get_running_loop()
             timer = loop.call_later(self._max_time, self._cancel, "max_time")
@@ -296,7 +317,8 @@ class SessionHost:
             if meant is not None:
                 self._preparing = asyncio.ensure_future(self._filled(meant))
                 text = await self._preparing
-            last = await self._tell(UserMessage((Text(text),)))
+            words = (Text(text),) if text or not command.images else ()
+            last = await self._tell(UserMessage((*words, *files, *command.images)))
         except asyncio.CancelledError:
             if self._preparing is None or not self._preparing.cancelled():
                 raise

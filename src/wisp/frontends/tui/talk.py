@@ -15,6 +15,7 @@ from wisp.frontends.tui.feed import Feed
 from wisp.frontends.tui.past import Past
 from wisp.host.client import CommandRefused, ConversationClient
 from wisp.host.commands import AnyCommand, Cancel, Configure, FollowUp, Prompt, QueuePop, Steer
+from wisp.host.mentions import mentions
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
@@ -101,7 +102,7 @@ class Talk:
             self.app.composer.give_back(text)
 
     async def _prompt(self, text: str) -> bool:
-        if not await self.command(Prompt(text)):
+        if not await self.command(Prompt(text, mentioned=mentions(text))):
             return False
         self.feed.running = True  # its first event is on the way
         self.feed.run_began = asyncio.get_running_loop().time()
