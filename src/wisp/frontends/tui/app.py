@@ -71,8 +71,8 @@ class WispApp(App[int]):
         Binding("ctrl+r", "page('sent')", show=False, priority=True),
         Binding("ctrl+f", "page('find')", show=False, priority=True),
         Binding("f1", "page('help')", show=False, priority=True),
-        Binding("pageup,shift+up", "scroll_page(-1)", show=False, priority=True),
-        Binding("pagedown,shift+down", "scroll_page(1)", show=False, priority=True),
+        Binding("pageup", "scroll_page(-1)", show=False, priority=True),
+        Binding("pagedown", "scroll_page(1)", show=False, priority=True),
         Binding("ctrl+home", "scroll_home", show=False, priority=True),
         Binding("ctrl+end", "scroll_end", show=False, priority=True),
     ]
@@ -309,6 +309,16 @@ class WispApp(App[int]):
     async def on_dialog_typed(self, message: Dialog.Typed) -> None:
         """The person was writing when a question came: the key belongs to the text."""
         await self.composer._on_key(message.event)
+
+    def on_transcript_marked(self, message: Transcript.Marked) -> None:
+        """What is marked with the mouse is copied (OSC 52)."""
+        self.copy_to_clipboard(message.text)
+        self.say_for_a_moment("copied, if the terminal allows it")
+
+    def exit(self, result: int | None = None, *args: Any, **more: Any) -> None:
+        """Leave; the outer terminal no longer shows that something is worked on."""
+        outside.progress(self, False)
+        super().exit(result, *args, **more)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of the conversation do nothing on other screens."""
