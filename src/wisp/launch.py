@@ -139,6 +139,7 @@ def _dispatch(invocation: Invocation) -> int:
 def _acp(invocation: Invocation) -> int:
     """The agent for editors; what opens a conversation is imported with the first one."""
     from wisp._version import __version__
+    from wisp.frontends.acp.pipes import remark
     from wisp.frontends.acp.serve import own_descriptors, run_acp
     from wisp.frontends.cli.run import request_of
     from wisp.host.small import HostLibrary
@@ -156,7 +157,7 @@ def _acp(invocation: Invocation) -> int:
         version=__version__,
         reading=reading,
         writing=writing,
-        log=lambda text: print(f"wisp: {text}", file=sys.stderr, flush=True),
+        log=lambda text: remark(2, f"wisp: {text}"),
     )
 
 
