@@ -7,6 +7,7 @@ harness and host take hold of each other.  Which parts they are is decided in `h
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +18,7 @@ from wisp.harness.ports import CallHooks, FixedInstructions, Questioner
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
 from wisp.host.client import OpenFailed
+from wisp.host.external import External, chosen
 from wisp.host.news import HostNews
 from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.service import SessionHost
@@ -33,6 +35,9 @@ from wisp.session.ports import FileHistory
 from wisp.session.runner import CodingSession
 from wisp.session.storage import Storage, StorageFailed
 from wisp.tools.base import Tool
+
+if TYPE_CHECKING:
+    from wisp.mcp.tool import McpTool
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -51,6 +56,8 @@ class Around(msgspec.Struct, frozen=True):
     """Of other models that may answer."""
     save_plan: Callable[[str], str] | None = None
     hooks: CallHooks | None = None
+    external: External | None = None
+    """The MCP servers."""
 
 
 def assemble_host(
@@ -58,6 +65,7 @@ def assemble_host(
     provider: Provider,
     model: ModelInfo,
     tools: Sequence[Tool],
+    external_tools: Sequence[McpTool] = (),
     gate: Gate,
     approvals: PendingApprovals | None,
     around: Around | None = None,
@@ -74,12 +82,19 @@ def assemble_host(
 ) -> SessionHost:
     """Put the parts together; whatever they are, they are joined the same way.
 
+    Args:
+        external_tools: those of servers that are there already; others may take their place later.
+
     Raises:
         OpenFailed: the stored session cannot be continued.
     """
     around = around or Around()
     observe = around.news.touched if around.news is not None else None
-    toolbox = Toolbox(tools, gate, observe, around.questioner, around.hooks)
+    toolbox = Toolbox(
+        [*tools, *chosen(external_tools, settings)], gate, observe, around.questioner, around.hooks
+    )
+    if around.news is not None:
+        around.news.offer = lambda found: toolbox.offer([*tools, *chosen(found, settings)])
     session = _session(storage, clock, cwd, session_id, model, around)
     ledger = ledger_of(settings, session.state, around.day_file, clock)
 
@@ -108,7 +123,7 @@ def assemble_host(
         resumed=resumed,
         provider=provider.name,
         model=model.id,
-        tools=tuple(tool.spec.name for tool in tools),
+        tools=tuple(tool.name for tool in toolbox.specs()),
         cwd=cwd,
         permission_mode=gate.policy.mode,
         sandbox=sandbox,
@@ -131,6 +146,7 @@ def assemble_host(
         skills=around.skills,
         values=around.values,
         on_close=on_close,
+        servers=around.external.states if around.external is not None else tuple,
     )
 
 

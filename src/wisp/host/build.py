@@ -23,7 +23,8 @@ from wisp.host.assemble import Around, assemble_host
 from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
-from wisp.host.events import ProcessEnded
+from wisp.host.events import ErrorReported, ProcessEnded
+from wisp.host.external import External
 from wisp.host.instructions import instruction_stack
 from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
@@ -91,7 +92,15 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     Raises:
         OpenFailed: it cannot be; says why and what to do.  A limit that cannot be read is a reason.
     """
-    own = overrides or Overrides()
+    external = External()
+    try:
+        return await _open(request, overrides or Overrides(), external)
+    except BaseException:
+        await external.close()
+        raise
+
+
+async def _open(request: OpenRequest, own: Overrides, external: External) -> SessionHost:
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
     if configured.lost_bounds:
@@ -112,6 +121,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     backgrounds = Backgrounds()
     mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
+    external.begin(configured, workspace, env, clock, box)
     stack = instruction_stack(configured, workspace, clock)
     talks = own.questioner or questions
     ledger = ReadLedger()
@@ -121,6 +131,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     tools = offered(configured, built_in, stack.skills, talks, own.tools)
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     gate = Gate(policy, own.approver or pending, _masker(env, service))
+    external.mask(gate.masker)
     checker, wish = _checking(request, configured, clock, own.boundary)
     blocks = [
         *stack.blocks,
@@ -134,6 +145,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     files = _file_history(storage, workspace, configured)
 
     async def close() -> None:
+        await external.close()
         backgrounds.close()
         box.close()
         workspace.close()
@@ -143,6 +155,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         provider=service.provider,
         model=service.model,
         tools=tools,
+        external_tools=await external.tools(wait=not request.converses, most=settings.max_time),
         gate=gate,
         approvals=pending,
         around=Around(
@@ -151,12 +164,13 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
             boundary=checker or own.boundary,
             day_file=configured.paths.day_file,
             skills=stack.skills,
-            news=HostNews(workspace, backgrounds, trusted=configured.trusted),
+            news=HostNews(workspace, backgrounds, trusted=configured.trusted, servers=external.servers),
             values={"ATTRIBUTION": attribution(settings)},
             files=files,
             prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
             save_plan=_plan_saver(configured, clock),
             hooks=hooks,
+            external=external,
         ),
         storage=storage,
         session_id=session_id,
@@ -166,10 +180,17 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         settings=settings,
         clock=clock,
         sandbox=box_state(box),
-        notes=(*map(str, configured.resolved.problems), *service.notes, *mended, *stack.notes, *unrun),
+        notes=(
+            *map(str, configured.resolved.problems),
+            *service.notes,
+            *mended,
+            *stack.notes,
+            *unrun,
+            *external.notes,
+        ),
         on_close=close,
     )
-    _connect(host, checker, hooks, backgrounds)
+    _connect(host, checker, hooks, backgrounds, external)
     if request.record or request.replay:
         _tell_variables(service.transport, host.snapshot(), blocks)
     return host
@@ -229,13 +250,18 @@ def _file_history(storage: Storage, workspace: Workspace, configured: Configured
 
 
 def _connect(
-    host: SessionHost, checker: AnswerCheck | None, hooks: Hooks | None, backgrounds: Backgrounds
+    host: SessionHost,
+    checker: AnswerCheck | None,
+    hooks: Hooks | None,
+    backgrounds: Backgrounds,
+    external: External,
 ) -> None:
     """Let what has something to tell reach the front ends."""
     if checker is not None:
         checker.tell = host.tell
     if hooks is not None:
         hooks.watch(host.snapshot, host.tell)
+    external.watch(lambda said: host.tell(ErrorReported(said, "mcp")))
     backgrounds.on_end = _telling(host, asyncio.get_running_loop())
 
 

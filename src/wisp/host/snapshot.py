@@ -12,6 +12,18 @@ class InstructionFile(msgspec.Struct, frozen=True):
     size: int
 
 
+class McpServer(msgspec.Struct, frozen=True):
+    """One configured MCP server."""
+
+    name: str
+    status: str
+    """`configured`, `known` (its tools were seen, it does not run), `started`, `used` or `failed`."""
+    tools: int = 0
+    error: str = ""
+    origin: str = ""
+    """Where it is configured."""
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     """Values only."""
 
@@ -31,5 +43,6 @@ class Snapshot(msgspec.Struct, frozen=True):
     messages: int = 0
     skills: tuple[str, ...] = ()
     """Names of skills and commands."""
+    mcp_servers: tuple[McpServer, ...] = ()
     output_format: str = "text"
     """As configured, for front ends that have a choice."""

@@ -246,7 +246,7 @@ class StreamOutput:
                 "cwd": snapshot.cwd,
                 "permission_mode": snapshot.permission_mode,
                 "sandbox": snapshot.sandbox,
-                "mcp_servers": [],
+                "mcp_servers": [msgspec.to_builtins(server) for server in snapshot.mcp_servers],
                 "skills": snapshot.skills,
                 "instructions": [msgspec.to_builtins(item) for item in snapshot.instructions],
                 "notes": snapshot.notes,

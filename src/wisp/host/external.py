@@ -1,0 +1,106 @@
+"""The MCP servers of one conversation as its builder sees them: none, until the settings name one.
+
+Nothing of the protocol is imported before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from wisp.harness.masking import Masker
+from wisp.host.configure import Configured
+from wisp.host.settings import Settings
+from wisp.host.snapshot import McpServer
+from wisp.messages.ids import Clock
+from wisp.workspace.box import Box
+from wisp.workspace.root import Workspace
+
+if TYPE_CHECKING:
+    from wisp.host.mcp import Outside
+    from wisp.mcp.servers import Servers
+    from wisp.mcp.tool import McpTool
+
+PREFIX = "mcp__"
+"""How the names of servers' tools begin."""
+
+
+class External:
+    """Begun once at most, closed in any case."""
+
+    def __init__(self) -> None:
+        self._servers: Servers | None = None
+        self._outside: Outside | None = None
+
+    @property
+    def servers(self) -> Servers | None:
+        """The servers; None where none is configured."""
+        return self._servers
+
+    def begin(
+        self, configured: Configured, workspace: Workspace, env: Mapping[str, str], clock: Clock, box: Box
+    ) -> None:
+        """Start those that are configured; returns at once."""
+        settings = configured.settings
+        if not wanted(settings):
+            return
+        from wisp.host.mcp import Outside, servers_of
+
+        self._outside = Outside(configured, workspace, env, clock, box)
+        self._servers = servers_of(self._outside)
+        self._servers.begin()
+
+    def mask(self, masker: Masker) -> None:
+        """Have what looks like a credential in their settings masked."""
+        if self._outside is not None:
+            from wisp.host.mcp import mask_secrets
+
+            mask_secrets(self._outside, masker)
+
+    async def tools(self, *, wait: bool, most: float | None) -> Sequence[McpTool]:
+        """What can be offered; with `wait` once it is known of each server, within `most` seconds at most."""
+        if self._servers is None:
+            return ()
+        if wait:
+            await self._servers.settled(most)
+        return self._servers.take()
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a person should know of them by now."""
+        return self._servers.notes if self._servers is not None else ()
+
+    def states(self) -> tuple[McpServer, ...]:
+        """All of them, by name."""
+        if self._servers is None:
+            return ()
+        return tuple(
+            McpServer(state.name, state.status, len(state.tools), state.error, state.origin)
+            for state in self._servers.states
+        )
+
+    def watch(self, tell: Callable[[str], None]) -> None:
+        """From here on, tell of servers that fail."""
+        if self._servers is not None:
+            self._servers.tell = tell
+
+    async def close(self) -> None:
+        """End them."""
+        if self._servers is not None:
+            await self._servers.close()
+
+
+def wanted(settings: Settings) -> bool:
+    """Whether any server is to be started."""
+    some = settings.tools is None or any(name.startswith(PREFIX) for name in settings.tools)
+    return some and any(table.enabled for table in settings.mcp_servers.values())
+
+
+def chosen(tools: Sequence[McpTool], settings: Settings) -> Sequence[McpTool]:
+    """Those that the setting `tools` wants: each, or by name, or all of a server as `mcp__NAME`."""
+    names = settings.tools
+    return tools if names is None else [t for t in tools if any(_is_of(t.spec.name, name) for name in names)]
+
+
+def _is_of(tool: str, name: str) -> bool:
+    return tool == name or tool.startswith(f"{name.removesuffix('*').rstrip('_')}__")
