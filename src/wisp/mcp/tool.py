@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from wisp.mcp.content import Keep, outcome_of
@@ -48,7 +49,7 @@ class McpTool:
             tool=name,
             arguments=arguments,
             effects=(effect,),
-            run=lambda context: self._run(arguments, context),
+            run=partial(self._run, arguments),
             summary=f"{self.server.plan.name}: {self.definition.name} {shown[:120]}",
             preview=self._preview(arguments),
             fingerprint=self.definition.digest,
