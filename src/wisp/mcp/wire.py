@@ -6,10 +6,9 @@ Knows nothing of what a method means or of where the bytes come from.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
-
-import msgspec
 
 from wisp.messages.codec import NotAnObject, ascii_json, unique
 
@@ -20,6 +19,7 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 
 Id = int | str
+_ID = re.compile(rb'"id"\s*:\s*([0-9]{1,9})')
 
 
 class Fault(NamedTuple):
@@ -99,10 +99,6 @@ class Lines:
         self._pieces.append(piece)
 
 
-class _Addressed(msgspec.Struct):
-    id: int | str | None = None
-
-
 def read(line: bytes) -> Message:
     """The message in `line`.
 
@@ -158,9 +154,12 @@ def _known(id_: Id | None) -> Id:
 def _address(line: bytes) -> Id | None:
     """The id in a line that is not good enough to be believed otherwise."""
     try:
-        return msgspec.json.decode(line, type=_Addressed).id
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+        found = json.loads(line)
+        id_ = found.get("id") if isinstance(found, dict) else None
+    except (RecursionError, ValueError):
+        seen = _ID.search(line)
+        id_ = int(seen[1]) if seen else None
+    return id_ if isinstance(id_, int | str) and not isinstance(id_, bool) else None
 
 
 def _no_constant(name: str) -> NoReturn:
