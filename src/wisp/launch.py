@@ -90,9 +90,13 @@ def _dispatch(invocation: Invocation) -> int:
         return print_instructions(invocation, instructions)
     if command in ("run", "chat"):
         from wisp.frontends.cli.run import run
-        from wisp.host.build import open_conversation, open_host
+        from wisp.host.build import Overrides, open_conversation, open_host
 
-        return run(invocation, open_host, open_conversation)
+        return run(
+            invocation,
+            lambda request, hurry: open_host(request, Overrides(hurry=hurry)),
+            open_conversation,
+        )
     if command == "demo":
         from wisp.frontends.cli.demo import run_demo
         from wisp.host.demo import open_demo
@@ -114,6 +118,10 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.frontends.cli.login import run_login
 
         return run_login(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
+    if command == "mcp":
+        from wisp.frontends.cli.mcp import run_mcp
+
+        return run_mcp(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
     if command == "sessions":
         from wisp.frontends.cli.sessions import run_sessions
 

@@ -71,6 +71,8 @@ class Overrides(msgspec.Struct, frozen=True):
     """Added to those that are built in."""
     instructions: tuple[str, ...] = ()
     """Blocks after all others."""
+    hurry: asyncio.Event | None = None
+    """Once it is set, nobody is waited for any more."""
     storage: Storage | None = None
     """Where the conversation is kept, instead of a session file."""
 
@@ -155,7 +157,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
         provider=service.provider,
         model=service.model,
         tools=tools,
-        external_tools=await external.tools(wait=not request.converses, most=settings.max_time),
+        external_tools=await external.tools(not request.converses, settings.max_time, own.hurry),
         gate=gate,
         approvals=pending,
         around=Around(

@@ -32,7 +32,7 @@ from wisp.host.commands import (
 )
 from wisp.host.events import Envelope
 from wisp.host.figures import context_table
-from wisp.host.reports import cost_text, history_text, tree_text
+from wisp.host.reports import cost_text, history_text, servers_text, tree_text
 from wisp.host.service import SessionHost
 from wisp.host.slash import Reply, SlashCommand
 from wisp.host.small import HostLibrary
@@ -338,6 +338,9 @@ class Conversation:
             f"/{one.name}  {one.description or one.kind}  ({one.source})" for one in self._host.skills.all()
         ]
         return Reply("\n".join([*rows, *self._host.skills.notes]))
+
+    async def _do_mcp(self, rest: str) -> Reply:
+        return Reply(servers_text(self.snapshot()))
 
     async def _do_copy(self, rest: str) -> Reply:
         answer = self._host.view.run.answer

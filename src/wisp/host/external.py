@@ -5,6 +5,7 @@ Nothing of the protocol is imported before that.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -57,12 +58,24 @@ class External:
 
             mask_secrets(self._outside, masker)
 
-    async def tools(self, *, wait: bool, most: float | None) -> Sequence[McpTool]:
-        """What can be offered; with `wait` once it is known of each server, within `most` seconds at most."""
+    async def tools(self, wait: bool, most: float | None, hurry: asyncio.Event | None) -> Sequence[McpTool]:
+        """What can be offered.
+
+        Args:
+            wait: until it is known of each server what becomes of it.
+            most: seconds that is waited at most.
+            hurry: once set, it is not waited any longer.
+        """
         if self._servers is None:
             return ()
         if wait:
-            await self._servers.settled(most)
+            waits = [asyncio.ensure_future(self._servers.settled(most))]
+            waits += [asyncio.ensure_future(hurry.wait())] if hurry is not None else []  # type: ignore[list-item]
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for one in waits:
+                    one.cancel()
         return self._servers.take()
 
     @property

@@ -24,6 +24,7 @@ COMMANDS = (
     "trust",
     "permissions",
     "skills",
+    "mcp",
     "config",
     "context",
     "doctor",
@@ -49,6 +50,7 @@ commands:
   wisp permissions why 'CMD'  allow, ask or deny, and why (also: list, test FILE)
   wisp context                what takes the space of the next request
   wisp skills list|validate DIR  what /name can start; is a skill as the specification wants it
+  wisp mcp list|add|remove|test  programs and services that offer more tools
   wisp config show            every setting and where it comes from
   wisp doctor                 what works here
   wisp completion bash|zsh|fish  a script that completes commands and options
@@ -352,6 +354,12 @@ def _sessions(argv: list[str]) -> Invocation:
     return parse_sessions(argv)
 
 
+def _mcp(argv: list[str]) -> Invocation:
+    from wisp.frontends.cli.mcp import parse_mcp
+
+    return parse_mcp(argv)
+
+
 def _context(argv: list[str]) -> Invocation:
     parser = Parser(
         prog="wisp context",
@@ -373,6 +381,7 @@ _PARSE: dict[str, _Read] = {
     "sessions": _sessions,
     "context": _context,
     "models": _models,
+    "mcp": _mcp,
     "login": _login,
     "logout": _words("logout", "[PROVIDER]", "Forgets what is stored for a provider.", most=1),
     "auth": _words("auth", "status [--json]", "Which credential comes from where.", most=1, flags=_JSON),

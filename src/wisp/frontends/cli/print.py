@@ -64,6 +64,8 @@ class Stopper:
     def __init__(self) -> None:
         self.code = INTERRUPTED
         self.reason = ""
+        self.stopping = asyncio.Event()
+        """Set with the first signal."""
         self._client: HostClient | None = None
         self._tasks: list[asyncio.Task[None]] = []
         loop = asyncio.get_running_loop()
@@ -78,6 +80,7 @@ class Stopper:
     def _stop(self, number: signal.Signals) -> None:
         if not self.reason:
             self.code, self.reason = SIGNAL_CODES[number], f"interrupted by {number.name}"
+            self.stopping.set()
         if self._client is not None:
             self._tasks.append(asyncio.ensure_future(self._client.send(Cancel(self.reason))))
 

@@ -12,8 +12,8 @@ from wisp.frontends.cli.terminal import is_terminal, safe
 from wisp.host.client import ConversationClient, HostClient, OpenFailed, OpenRequest
 from wisp.host.view import RunView
 
-Opener = Callable[[OpenRequest], Awaitable[HostClient]]
-"""Builds a host; raises `OpenFailed`."""
+Opener = Callable[[OpenRequest, asyncio.Event], Awaitable[HostClient]]
+"""Builds a host; raises `OpenFailed`.  Once the event is set it waits for nobody any more."""
 
 
 Converser = Callable[[OpenRequest], Awaitable[ConversationClient]]
@@ -108,7 +108,7 @@ async def _headless(invocation: Invocation, prompt: str, opener: Opener, form: s
     stopper = Stopper()
     asks = form == "text" and is_terminal(sys.stdin) and is_terminal(sys.stderr)
     try:
-        client = await opener(request_of(invocation, interactive=asks))
+        client = await opener(request_of(invocation, interactive=asks), stopper.stopping)
     except OpenFailed as exc:
         return failed(str(exc), exc.exit_code, form)
     outputs: dict[str, Callable[[], Output]] = {"json": JsonOutput, "stream-json": StreamOutput}
