@@ -129,17 +129,15 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     ledger = ReadLedger()
     hooks = _hooks(settings, workspace, child_env, clock, ledger)
     unrun = hooks.notes if hooks is not None else ()
+    problems = map(str, configured.resolved.problems)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     tools = offered(configured, built_in, stack.skills, talks, own.tools)
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     gate = Gate(policy, own.approver or pending, _masker(env, service))
     external.mask(gate.masker)
     checker, wish = _checking(request, configured, clock, own.boundary)
-    blocks = [
-        *stack.blocks,
-        *(block("program", text, "the calling program") for text in own.instructions),
-        *wish,
-    ]
+    said = [block("program", text, "the calling program") for text in own.instructions]
+    blocks = [*stack.blocks, *said, *wish]
     if own.storage is not None:
         storage, resumed, session_id = own.storage, False, clock.new_id()
     else:
@@ -182,14 +180,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
         settings=settings,
         clock=clock,
         sandbox=box_state(box),
-        notes=(
-            *map(str, configured.resolved.problems),
-            *service.notes,
-            *mended,
-            *stack.notes,
-            *unrun,
-            *external.notes,
-        ),
+        notes=(*problems, *service.notes, *mended, *stack.notes, *unrun, *external.notes),
         on_close=close,
     )
     _connect(host, checker, hooks, backgrounds, external)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wisp.harness.masking import Masker
 from wisp.host.configure import Configured
@@ -69,8 +69,9 @@ class External:
         if self._servers is None:
             return ()
         if wait:
-            waits = [asyncio.ensure_future(self._servers.settled(most))]
-            waits += [asyncio.ensure_future(hurry.wait())] if hurry is not None else []  # type: ignore[list-item]
+            waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._servers.settled(most))]
+            if hurry is not None:
+                waits.append(asyncio.ensure_future(hurry.wait()))
             try:
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             finally:

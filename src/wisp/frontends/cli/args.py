@@ -274,10 +274,9 @@ def _words(command: str, usage: str, description: str, *, most: int, flags: Sequ
         found = parser.parse_args(argv)
         if len(found.words) > most:
             raise UsageError(f"unexpected argument {found.words[most]!r}; see 'wisp {command} --help'")
-        settings = {"session_dir": found.session_dir} if found.session_dir else {}
         return Invocation(
             command,
-            settings,
+            {"session_dir": found.session_dir} if found.session_dir else {},
             words=found.words,
             json=getattr(found, "json", False),
             all=getattr(found, "all", False),
@@ -349,15 +348,15 @@ def _models(argv: list[str]) -> Invocation:
 
 
 def _sessions(argv: list[str]) -> Invocation:
-    from wisp.frontends.cli.sessions import parse_sessions
+    from wisp.frontends.cli.sessions import parse_sessions as read
 
-    return parse_sessions(argv)
+    return read(argv)
 
 
 def _mcp(argv: list[str]) -> Invocation:
-    from wisp.frontends.cli.mcp import parse_mcp
+    from wisp.frontends.cli.mcp import parse_mcp as read
 
-    return parse_mcp(argv)
+    return read(argv)
 
 
 def _context(argv: list[str]) -> Invocation:
@@ -386,9 +385,7 @@ _PARSE: dict[str, _Read] = {
     "logout": _words("logout", "[PROVIDER]", "Forgets what is stored for a provider.", most=1),
     "auth": _words("auth", "status [--json]", "Which credential comes from where.", most=1, flags=_JSON),
     "trust": _words("trust", "status|allow|revoke|forget [DIR]", "Whose files are read.", most=2),
-    "permissions": _words(
-        "permissions", "why 'COMMAND' | list | test FILE", "What may run, and why.", most=2
-    ),
+    "permissions": _words("permissions", "why 'COMMAND' | list | test FILE", "What may run, why.", most=2),
     "skills": _words(
         "skills",
         "list [--json] | validate DIR...",

@@ -57,8 +57,8 @@ def parse_mcp(argv: list[str]) -> Invocation:
     parser = Parser(
         prog="wisp mcp",
         usage="\n       ".join(f"wisp mcp {verb} {rest}" for verb, rest in VERBS.items()),
-        description="Programs and services that offer tools by the Model Context Protocol. What is added here "
-        "stands in your settings file; a project's own list is .mcp.json.",
+        description="Programs and services that offer tools by the Model Context Protocol. What is added "
+        "here stands in your settings file; a project's own list is .mcp.json.",
         allow_abbrev=False,
     )
     parser.add_argument("verb", choices=tuple(VERBS), metavar="VERB", help=", ".join(VERBS))
