@@ -277,6 +277,7 @@ class SessionHost:
     def _start(self, command: Prompt) -> None:
         if self._run is not None:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
+        self._cancelled_early = ""
         self._run = asyncio.ensure_future(
             self._serve(command.text, expand(command.text, self.skills, self._values))
         )
@@ -295,7 +296,6 @@ class SessionHost:
         if self._max_time is not None:
             loop = asyncio.get_running_loop()
             timer = loop.call_later(self._max_time, self._cancel, "max_time")
-        self._cancelled_early = ""
         try:
             if meant is not None:
                 self._preparing = asyncio.ensure_future(self._filled(meant))
