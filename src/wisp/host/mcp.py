@@ -25,6 +25,7 @@ from wisp.mcp.server import Plan
 from wisp.mcp.servers import Servers
 from wisp.mcp.stdio import StdioLink
 from wisp.messages.ids import Clock
+from wisp.providers.errors import ProviderError
 from wisp.providers.registry import VENDORS
 from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
@@ -189,13 +190,25 @@ def _connect(table: McpServerSettings, outside: Outside, fill: Callable[[str], s
     if bool(argv) == bool(table.url):
         raise Misconfigured("it needs either a command or a url")
     if table.url:
-        raise Misconfigured("servers with a url cannot be used yet")
+        return _remote(table, outside, fill)
     if any("\0" in word for word in argv):
         raise Misconfigured("its command holds a NUL character")
     stated = {key: fill(value) for key, value in table.env.items()}
     folder = absolute(fill(table.cwd), outside.configured.cwd) if table.cwd else ""
     start = _Program(argv, _environment(outside, stated), folder, outside, boxed=table.sandbox != "off")
     return lambda: StdioLink(start, outside.clock.monotonic)
+
+
+def _remote(table: McpServerSettings, outside: Outside, fill: Callable[[str], str]) -> Callable[[], Link]:
+    from wisp.host.mcpweb import HttpWeb, checked
+    from wisp.mcp.http import HttpLink
+
+    address, headers = fill(table.url), {key: fill(value) for key, value in table.headers.items()}
+    try:
+        checked(address)
+    except ProviderError as exc:
+        raise Misconfigured(exc.message) from None
+    return lambda: HttpLink(address, headers, HttpWeb(outside.env), outside.clock.monotonic)
 
 
 def _environment(outside: Outside, stated: Mapping[str, str]) -> dict[str, str]:

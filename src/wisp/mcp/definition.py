@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from wisp.mcp.headers import BadMark, Marks, marks
 from wisp.mcp.names import usual
 from wisp.messages.codec import ascii_json, clean
 from wisp.tools.render import plain_output
@@ -29,6 +30,8 @@ class Definition(msgspec.Struct, frozen=True):
     title: str = ""
     advice: dict[str, bool] = {}
     """What the server says of effects (`readOnlyHint` and so on): shown to people, believed by nobody."""
+    marks: Marks = {}
+    """Arguments that stand in HTTP headers too."""
 
     @property
     def digest(self) -> str:
@@ -62,6 +65,10 @@ def _definition(name: str, item: dict[str, Any]) -> Definition | str:
         return "its arguments are no object"
     if len(ascii_json(schema)) > MOST_SCHEMA:
         return f"the schema of its arguments is longer than {MOST_SCHEMA:,} bytes"
+    try:
+        marked = marks(schema)
+    except BadMark as exc:
+        return str(exc)
     advice = item.get("annotations")
     hints = advice if isinstance(advice, dict) else {}
     return Definition(
@@ -70,6 +77,7 @@ def _definition(name: str, item: dict[str, Any]) -> Definition | str:
         {"type": "object", **schema},
         words(item.get("title") or hints.get("title"), 200),
         {key: value for key, value in hints.items() if isinstance(value, bool)},
+        marked,
     )
 
 

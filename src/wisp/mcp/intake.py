@@ -71,9 +71,10 @@ class Intake:
         except TooLong as exc:
             self.trouble = f"it sent {exc}"
             return False
-        return all(self._line(line) for line in lines)
+        return all(self.take(line) for line in lines)
 
-    def _line(self, line: bytes) -> bool:
+    def take(self, line: bytes) -> bool:
+        """Take one whole message; False when the server is to be given up."""
         if not line.strip():
             return self._unasked(line, 1.0)
         try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from wisp.mcp.ports import Answerer, Link, Lost, NotOffered
+from wisp.mcp.ports import Answerer, Expired, Link, Lost, NotOffered
 from wisp.mcp.wire import (
     METHOD_NOT_FOUND,
     Answer,
@@ -67,6 +67,7 @@ class Peer:
         self._last = 0
         self.gone = ""
         """Why nothing can be sent any more; empty while it can."""
+        self._loss: type[Lost] = Lost
 
     async def ask(
         self,
@@ -76,6 +77,7 @@ class Peer:
         progress: Progress | None = None,
         *,
         cancellable: bool = True,
+        headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Send a request and wait for its result.
 
@@ -89,7 +91,7 @@ class Peer:
             Lost: the connection is gone.
         """
         if self.gone:
-            raise Lost(self.gone)
+            raise self._loss(self.gone)
         self._last += 1
         id_ = self._last
         if progress is not None:
@@ -99,7 +101,7 @@ class Peer:
         self._waiting[id_] = waiting
         try:
             async with asyncio.timeout(limit):
-                await self._link.send(request(id_, method, params))
+                await self._link.send(request(id_, method, params), headers)
                 return await waiting
         except TimeoutError:
             if cancellable:
@@ -111,6 +113,7 @@ class Peer:
             raise
         finally:
             self._progress.pop(id_, None)
+            self._link.drop(id_)
             self._waiting.pop(id_, None)
             if waiting.done() and not waiting.cancelled():
                 waiting.exception()  # else it would be reported as never looked at
@@ -160,15 +163,22 @@ class Peer:
         if waiting is not None and not waiting.done():
             waiting.set_exception(Refusal(Fault(0, f"its answer cannot be read: {why}")))
 
-    def lost(self, why: str) -> None:
+    def refused(self, id_: Id, fault: Fault) -> None:
+        """See `ports.Receiver`."""
+        waiting = self._waiting.pop(id_, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(Refusal(fault))
+
+    def lost(self, why: str, *, untouched: bool = False) -> None:
         """See `ports.Receiver`."""
         if self.gone:
             return
+        self._loss = Expired if untouched else Lost
         self.gone = why or "the connection is gone"
         waiting, self._waiting = self._waiting, {}
         for one in waiting.values():
             if not one.done():
-                one.set_exception(Lost(self.gone))
+                one.set_exception(self._loss(self.gone))
         for task in self._asked:
             task.cancel()
         self._on_lost(self.gone)

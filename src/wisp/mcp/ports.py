@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from wisp.mcp.wire import Id, Message
+from wisp.mcp.wire import Fault, Id, Message
 from wisp.workspace.process import Ending
 from wisp.workspace.stop import StopToken
 
 
 class Lost(Exception):
     """The connection to a server is gone or was given up; the message says why."""
+
+
+class Expired(Lost):
+    """The server forgot the session before it looked at the request, which can be made again in another."""
 
 
 class Receiver(Protocol):
@@ -29,8 +33,12 @@ class Receiver(Protocol):
         """The answer with this id came and cannot be used."""
         ...
 
-    def lost(self, why: str) -> None:
-        """Nothing will come any more."""
+    def refused(self, id_: Id, fault: Fault) -> None:
+        """What carries messages answered the request with this id, instead of the server."""
+        ...
+
+    def lost(self, why: str, *, untouched: bool = False) -> None:
+        """Nothing will come any more; `untouched` says that what waits was not looked at."""
         ...
 
 
@@ -46,12 +54,16 @@ class Link(Protocol):
         """Begin; returns at once."""
         ...
 
-    async def send(self, message: Mapping[str, Any]) -> None:
-        """Hand a message over for sending.
+    async def send(self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
+        """Hand a message over for sending; `headers` go with it where there are any.
 
         Raises:
             Lost: it cannot be sent.
         """
+        ...
+
+    def drop(self, id_: Id) -> None:
+        """Nobody waits for the answer with this id any more."""
         ...
 
     async def close(self) -> None:
@@ -78,6 +90,56 @@ class Start(Protocol):
         stdin: int,
     ) -> Ending:
         """Raises `Refused` when it cannot be started."""
+        ...
+
+
+class WebResponse(Protocol):
+    """An answer whose body is read as it comes."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+
+    async def read(self) -> bytes:
+        """The next bytes of the body; empty at its end.  Raises `Lost`."""
+        ...
+
+    async def finish(self) -> None:
+        """Nothing more is wanted."""
+        ...
+
+    def abort(self) -> None:
+        """Close the connection now."""
+        ...
+
+
+class Web(Protocol):
+    """Sends requests to one server; follows no redirect."""
+
+    async def request(
+        self, method: str, address: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> WebResponse:
+        """One request; waits for the head of the answer.  Raises `Lost` when there is none."""
+        ...
+
+    async def close(self) -> None:
+        """Close every connection."""
+        ...
+
+
+class Authorizer(Protocol):
+    """Knows how requests to one server are authorised."""
+
+    async def header(self) -> str:
+        """The value of `Authorization`; empty for none."""
+        ...
+
+    async def challenged(self, status: int, challenge: str) -> bool:
+        """A request was refused with 401 or 403 and this `WWW-Authenticate`; whether to send it again.
+
+        Raises:
+            Lost: it is not, and the message says what to do.
+        """
         ...
 
 

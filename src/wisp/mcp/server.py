@@ -12,8 +12,9 @@ from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from wisp.mcp.definition import Definition, definitions, words
+from wisp.mcp.headers import mirrored
 from wisp.mcp.peer import Progress, Refusal, Slow
-from wisp.mcp.ports import Answerer, Link, Lost
+from wisp.mcp.ports import Answerer, Expired, Link, Lost
 from wisp.mcp.session import Session, Unusable
 from wisp.messages.tool import ToolFailure
 
@@ -235,10 +236,16 @@ class Server:
         Raises:
             ToolFailure: there is none, and why.
         """
-        return await self.ask("tools/call", {"name": tool, "arguments": dict(arguments)}, progress)
+        marked = next((known.marks for known in self.tools if known.name == tool), {})
+        params = {"name": tool, "arguments": dict(arguments)}
+        return await self.ask("tools/call", params, progress, mirrored(marked, arguments))
 
     async def ask(
-        self, method: str, params: Mapping[str, Any], progress: Progress | None = None
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        progress: Progress | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """The result of one request of a person or a model.
 
@@ -248,7 +255,11 @@ class Server:
         name = self.plan.name
         session = await self._live()
         try:
-            found = await session.ask(method, params, self.plan.call_limit, progress)
+            try:
+                found = await session.ask(method, params, self.plan.call_limit, progress, headers)
+            except Expired:
+                session = await self._live()
+                found = await session.ask(method, params, self.plan.call_limit, progress, headers)
         except (Slow, TimeoutError):
             why = f"the MCP server {name!r} did not answer within {self.plan.call_limit:g} s"
             raise ToolFailure("timeout", f"{why}; do less at once, or go on without it") from None

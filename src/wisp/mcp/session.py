@@ -134,6 +134,7 @@ class Session:
         params: Mapping[str, Any],
         limit: float,
         progress: Progress | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """A request of the era that was agreed on, and its final result; see `Peer.ask`."""
         if not self.modern:
@@ -142,7 +143,7 @@ class Session:
         async with asyncio.timeout(limit * 2):  # each round has the whole limit; a person may have been asked
             for _ in range(MOST_ROUNDS):
                 asked = {**params, **more, "_meta": self._meta(params)}
-                found = await self.peer.ask(method, asked, limit, progress)
+                found = await self.peer.ask(method, asked, limit, progress, headers=headers)
                 if found.get("resultType", "complete") != "input_required":
                     return found
                 more = await self._inputs(found)

@@ -57,7 +57,10 @@ class StdioLink:
         self._receiver = receiver
         threading.Thread(target=self._live, args=(theirs,), name="wisp-mcp", daemon=True).start()
 
-    async def send(self, message: Mapping[str, Any]) -> None:
+    def drop(self, id_: Id) -> None:
+        """See `ports.Link`; the server was told by a message."""
+
+    async def send(self, message: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
         """See `ports.Link`; returns before the server has read it."""
         if self._stdin < 0:
             raise Lost("the server is not running")
