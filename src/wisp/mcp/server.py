@@ -98,6 +98,11 @@ class Server:
         return "failed" if self.error else "configured"
 
     @property
+    def capabilities(self) -> dict[str, Any]:
+        """What it says it can do; empty while it does not run."""
+        return self._session.capabilities if self._session is not None and self.running else {}
+
+    @property
     def starting(self) -> bool:
         """Whether it is not known yet what becomes of it."""
         return self._starting is not None and not self._starting.done()

@@ -101,10 +101,13 @@ class Session:
         try:
             found = await self.ask("server/discover", {}, limit)
         except Refusal as exc:
-            self._unsupported(exc.fault)
-            raise
+            if not self._offers_ours(exc.fault):
+                raise
+            found = await self.ask("server/discover", {}, limit)
         offered = found.get("supportedVersions")
-        if isinstance(offered, list) and MODERN not in offered:
+        if not isinstance(offered, list):  # some older servers answer whatever they are asked
+            raise Refusal(Fault(0, "its answer to server/discover names no versions"))
+        if MODERN not in offered:
             if any(version in LEGACY for version in offered):
                 raise Refusal(Fault(UNSUPPORTED_VERSION, "only older versions"))
             raise Unusable(f"it speaks protocol {offered!r}; wisp speaks {', '.join((MODERN, *LEGACY))}")
@@ -113,12 +116,19 @@ class Session:
         self._learn(found, own or found.get("serverInfo"))
 
     @staticmethod
-    def _unsupported(fault: Fault) -> None:
+    def _offers_ours(fault: Fault) -> bool:
+        """Whether a server that refused a version offers exactly that one: then it is asked once more.
+
+        Raises:
+            Unusable: it offers only versions that are not spoken here.
+        """
         data = fault.data if isinstance(fault.data, dict) else {}
         offered = data.get("supported")
-        if fault.code == UNSUPPORTED_VERSION and isinstance(offered, list):
-            if not any(version in LEGACY for version in offered):
-                raise Unusable(f"it speaks protocol {offered!r}; wisp speaks {', '.join((MODERN, *LEGACY))}")
+        if fault.code != UNSUPPORTED_VERSION or not isinstance(offered, list):
+            return False
+        if not any(version in (MODERN, *LEGACY) for version in offered):
+            raise Unusable(f"it speaks protocol {offered!r}; wisp speaks {', '.join((MODERN, *LEGACY))}")
+        return MODERN in offered
 
     def _learn(self, found: Mapping[str, Any], info: Any) -> None:
         capabilities, words = found.get("capabilities"), found.get("instructions")
