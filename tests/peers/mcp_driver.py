@@ -12,14 +12,18 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from wisp.host.mcpweb import HttpWeb
 from wisp.mcp.http import HttpLink
+from wisp.mcp.oauth import Client, Kept, OAuth
 from wisp.mcp.ports import NotOffered
 from wisp.mcp.server import Plan, Server
 from wisp.messages.tool import ToolFailure
+from wisp.providers.oauth import OAuthError
 
 SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
 CONTEXT = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
@@ -48,8 +52,50 @@ def _example(schema: Mapping[str, Any]) -> Any:
     return {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}.get(str(kind), "text")
 
 
+class Memory:
+    """Keeps a login while the process runs."""
+
+    kept = Kept()
+
+    def load(self) -> Kept:
+        return self.kept
+
+    def save(self, kept: Kept) -> None:
+        self.kept = kept
+
+
+class Browser:
+    """A person who agrees at once: the address answers with a redirect, which is read instead of followed."""
+
+    redirect = "http://127.0.0.1:3977/callback"
+
+    @asynccontextmanager
+    async def asking(self, state: str, port: int) -> AsyncIterator[Browser]:
+        yield self
+
+    async def agreed(self, address: str) -> tuple[str, str]:
+        web = HttpWeb({})
+        response = await web.request("GET", address, {})
+        found = dict(parse_qsl(urlsplit(response.headers.get("location", "")).query))
+        await web.close()
+        if "code" not in found:
+            raise OAuthError(f"no code: {response.status} {found}")
+        return found["code"], found.get("iss", "")
+
+
 async def main(address: str) -> int:
-    link = lambda: HttpLink(address, {}, HttpWeb({}), time.monotonic)  # noqa: E731
+    client = Client(
+        CONTEXT.get("client_id", ""),
+        CONTEXT.get("client_secret", ""),
+        "https://conformance-test.local/client-metadata.json",
+    )
+    memory = Memory()
+
+    def link() -> HttpLink:
+        web = HttpWeb({})
+        authorizer = OAuth(address, web, memory, Browser(), time.time, client) if "auth" in SCENARIO else None
+        return HttpLink(address, {}, web, time.monotonic, authorizer)
+
     server = Server(Plan("peer", link, call_limit=60.0), Agreeable(), "0", lambda: None)
     server.begin()
     await server.ready()

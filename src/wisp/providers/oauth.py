@@ -93,11 +93,16 @@ def checked(client: OAuthClient) -> OAuthClient:
         )
     for address in (client.token_url, client.authorization_url, client.device_url):
         if address:
-            _check_address(address)
+            check_address(address)
     return client
 
 
-def _check_address(address: str) -> None:
+def check_address(address: str) -> None:
+    """Whether an address may be opened or sent credentials.
+
+    Raises:
+        OAuthError: it is neither https nor on this machine.
+    """
     try:
         url = parse_url(address)
     except ProviderError:
@@ -111,7 +116,7 @@ def _check_address(address: str) -> None:
 
 def metadata_path(issuer: str) -> str:
     """The address of an issuer's metadata: the well-known part goes before the issuer's own path."""
-    _check_address(issuer)
+    check_address(issuer)
     url = parse_url(issuer)
     return f"{url.scheme}://{url.authority}/.well-known/oauth-authorization-server{url.path}"
 
@@ -286,7 +291,7 @@ def revocation_address(client: OAuthClient) -> str:
         OAuthError: it is neither https nor on this machine.
     """
     if client.revocation_url:
-        _check_address(client.revocation_url)
+        check_address(client.revocation_url)
     return client.revocation_url
 
 
