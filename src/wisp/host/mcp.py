@@ -19,7 +19,7 @@ from wisp.host.childenv import child_environment
 from wisp.host.configure import Configured
 from wisp.host.project import FILE as PROJECT_FILE
 from wisp.host.secrets import without_secrets
-from wisp.host.settings import McpServerSettings, absolute
+from wisp.host.settings import McpOAuthSettings, McpServerSettings, absolute
 from wisp.mcp.ports import Link, NotOffered
 from wisp.mcp.server import Plan
 from wisp.mcp.servers import Servers
@@ -35,6 +35,8 @@ from wisp.workspace.spool import Spool
 from wisp.workspace.stop import StopToken
 
 MOST_SERVERS = 32
+LOGIN_PATIENCE = 660.0
+"""Seconds for a server to be ready where a person has to agree first."""
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _ONLY_COMMANDS = ("SSH_AUTH_SOCK", "DISPLAY", "WAYLAND_DISPLAY")
@@ -86,6 +88,8 @@ class Outside:
         own = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
         self.key_names = {*own, *(name for vendor in VENDORS.values() for name in vendor.key_variables)}
         """Variables that hold providers' keys."""
+        self.show: Callable[[str], None] | None = None
+        """Takes the address at which a person can agree to a login; None where nobody is there."""
 
     def keep(self, data: bytes) -> str:
         """Keep a long result; where it is."""
@@ -147,14 +151,14 @@ def _nothing() -> Link:
 def _plan(name: str, table: McpServerSettings, outside: Outside) -> Plan:
     problem, connect = "", _nothing
     try:
-        connect = _connect(table, outside, _filling(outside, name))
+        connect = _connect(name, table, outside, _filling(outside, name))
     except Misconfigured as exc:
         problem = str(exc)
     return Plan(
         name,
         connect,
         origin_of(outside.configured, name),
-        table.timeout,
+        table.timeout if outside.show is None else LOGIN_PATIENCE,
         table.call_timeout,
         lambda tool: _wanted(tool, table),
         problem,
@@ -184,13 +188,15 @@ def _filling(outside: Outside, name: str) -> Callable[[str], str]:
     return lambda text: _REFERENCE.sub(value, text)
 
 
-def _connect(table: McpServerSettings, outside: Outside, fill: Callable[[str], str]) -> Callable[[], Link]:
+def _connect(
+    name: str, table: McpServerSettings, outside: Outside, fill: Callable[[str], str]
+) -> Callable[[], Link]:
     words = [table.command] if isinstance(table.command, str) else list(table.command)
     argv = [fill(word) for word in (*words, *table.args) if word or words != [""]]
     if bool(argv) == bool(table.url):
         raise Misconfigured("it needs either a command or a url")
     if table.url:
-        return _remote(table, outside, fill)
+        return _remote(name, table, outside, fill)
     if any("\0" in word for word in argv):
         raise Misconfigured("its command holds a NUL character")
     stated = {key: fill(value) for key, value in table.env.items()}
@@ -199,7 +205,9 @@ def _connect(table: McpServerSettings, outside: Outside, fill: Callable[[str], s
     return lambda: StdioLink(start, outside.clock.monotonic)
 
 
-def _remote(table: McpServerSettings, outside: Outside, fill: Callable[[str], str]) -> Callable[[], Link]:
+def _remote(
+    name: str, table: McpServerSettings, outside: Outside, fill: Callable[[str], str]
+) -> Callable[[], Link]:
     from wisp.host.mcpweb import HttpWeb, checked
     from wisp.mcp.http import HttpLink
 
@@ -208,7 +216,20 @@ def _remote(table: McpServerSettings, outside: Outside, fill: Callable[[str], st
         checked(address)
     except ProviderError as exc:
         raise Misconfigured(exc.message) from None
-    return lambda: HttpLink(address, headers, HttpWeb(outside.env), outside.clock.monotonic)
+    if any(key.lower() == "authorization" for key in headers):
+        return lambda: HttpLink(address, headers, HttpWeb(outside.env), outside.clock.monotonic)
+    from wisp.host.mcplogin import authorizer
+
+    stated = table.oauth or McpOAuthSettings()
+    filled = (fill(stated.client_id), fill(stated.client_secret), stated.scopes)
+
+    def link() -> Link:
+        web = HttpWeb(outside.env)
+        file, now = outside.configured.paths.mcp_logins, outside.clock.now
+        auth = authorizer(name, address, web, file, now, filled, outside.show)
+        return HttpLink(address, headers, web, outside.clock.monotonic, auth)
+
+    return link
 
 
 def _environment(outside: Outside, stated: Mapping[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -182,9 +182,16 @@ def _toml(value: Any) -> str:
 
 
 def tried(
-    configured: Configured, env: Mapping[str, str], clock: Clock, name: str
+    configured: Configured,
+    env: Mapping[str, str],
+    clock: Clock,
+    name: str,
+    show: Callable[[str], None] | None = None,
 ) -> tuple[McpServer, list[tuple[str, str]], tuple[str, ...]]:
     """Start one server as a run would, and end it: its state, its tools with their words, what is odd.
+
+    Args:
+        show: takes the address at which a person can agree to a login; None logs in nowhere.
 
     Raises:
         OpenFailed: there is none of that name.
@@ -197,8 +204,10 @@ def tried(
     except Refused as exc:
         raise OpenFailed(str(exc)) from None
     box = make_box(workspace, configured, env, clock)
+    outside = Outside(configured, workspace, env, clock, box)
+    outside.show = show
     try:
-        return asyncio.run(_try(Outside(configured, workspace, env, clock, box), name))
+        return asyncio.run(_try(outside, name))
     finally:
         box.close()
         workspace.close()
@@ -216,6 +225,24 @@ async def _try(outside: Outside, name: str) -> tuple[McpServer, list[tuple[str, 
         )  # fmt: skip
     finally:
         await servers.close()
+
+
+def logged_out(configured: Configured, name: str) -> str:
+    """Forget the login to a server; what there was, in words.
+
+    Raises:
+        OpenFailed: there is no server of that name, or none with an address.
+    """
+    from wisp.host.mcplogin import LoginFile
+    from wisp.mcp.oauth import Kept
+
+    table = configured.settings.mcp_servers.get(name)
+    if table is None or not table.url:
+        raise OpenFailed(f"there is no MCP server {name!r} with a url", 2)
+    file = LoginFile(configured.paths.mcp_logins, table.url)
+    there = bool(file.load().access)
+    file.save(Kept())
+    return f"the login to {name} is forgotten" if there else f"there was no login to {name}"
 
 
 def problems_of(configured: Configured) -> list[str]:

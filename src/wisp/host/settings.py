@@ -105,6 +105,14 @@ class HookGroup(msgspec.Struct, frozen=True):
     """A regular expression over the whole name of the tool; empty or `*` for all."""
 
 
+class McpOAuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One `[mcp_servers.NAME.oauth]` table, for servers that let no client register itself."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    scopes: tuple[str, ...] = ()
+
+
 class McpServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One `[mcp_servers.NAME]` table: a program to start, or an address."""
 
@@ -128,6 +136,7 @@ class McpServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """Patterns of the tools that are offered; all unless set."""
     disabled_tools: tuple[str, ...] = ()
     """Patterns of those that are not."""
+    oauth: McpOAuthSettings | None = None
 
 
 class Settings(msgspec.Struct, frozen=True):

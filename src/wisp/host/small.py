@@ -218,11 +218,23 @@ class HostLibrary:
 
         return mcpbook.remove(self._configured(), name)
 
-    def try_mcp_server(self, name: str) -> tuple[McpServer, list[tuple[str, str]], tuple[str, ...]]:
-        """Start one and end it: its state, its tools with their words, what is odd."""
+    def try_mcp_server(
+        self, name: str, show: Callable[[str], None] | None = None
+    ) -> tuple[McpServer, list[tuple[str, str]], tuple[str, ...]]:
+        """Start one and end it: its state, its tools with their words, what is odd.
+
+        Args:
+            show: takes the address at which to agree where it wants a login; None logs in nowhere.
+        """
         from wisp.host import mcpbook
 
-        return mcpbook.tried(self._configured(), self._env, self._clock, name)
+        return mcpbook.tried(self._configured(), self._env, self._clock, name, show)
+
+    def forget_mcp_login(self, name: str) -> str:
+        """Forget the login to one; what there was."""
+        from wisp.host import mcpbook
+
+        return mcpbook.logged_out(self._configured(), name)
 
     def config(self) -> list[dict[str, Any]]:
         """Every setting, its value and its origin."""

@@ -197,6 +197,11 @@ def read_callback(query: str, state: str) -> str | None:
     return found.get("code") or None
 
 
+def callback_issuer(query: str) -> str:
+    """Who a callback that `read_callback` took says it is from (RFC 9207); empty where it says nothing."""
+    return dict(parse_qsl(query, keep_blank_values=True, max_num_fields=50)).get("iss", "")
+
+
 def code_form(client: OAuthClient, code: str, challenge: Challenge, redirect: str) -> bytes:
     """The request that turns a code into a token."""
     return _form(

@@ -50,7 +50,8 @@ commands:
   wisp permissions why 'CMD'  allow, ask or deny, and why (also: list, test FILE)
   wisp context                what takes the space of the next request
   wisp skills list|validate DIR  what /name can start; is a skill as the specification wants it
-  wisp mcp list|add|remove|test  programs and services that offer more tools
+  wisp mcp list|add|remove|test|login|logout
+                              programs and services that offer more tools
   wisp config show            every setting and where it comes from
   wisp doctor                 what works here
   wisp completion bash|zsh|fish  a script that completes commands and options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from wisp.frontends.cli.args import Invocation, Parser, UsageError
@@ -18,6 +18,8 @@ VERBS = {
     "       wisp mcp add NAME URL [--header 'NAME: VALUE'] [--timeout SECONDS]",
     "remove": "NAME",
     "test": "NAME [--json]",
+    "login": "NAME",
+    "logout": "NAME",
 }
 _ONLY = {
     "env": ("add",),
@@ -43,7 +45,10 @@ class Library(Protocol):
     def mcp_servers(self) -> tuple[list[dict[str, Any]], list[str]]: ...
     def add_mcp_server(self, name: str, table: Mapping[str, Any]) -> str: ...
     def remove_mcp_server(self, name: str) -> str: ...
-    def try_mcp_server(self, name: str) -> tuple[ServerLike, list[tuple[str, str]], tuple[str, ...]]: ...
+    def forget_mcp_login(self, name: str) -> str: ...
+    def try_mcp_server(
+        self, name: str, show: Callable[[str], None] | None = None
+    ) -> tuple[ServerLike, list[tuple[str, str]], tuple[str, ...]]: ...
 
 
 def parse_mcp(argv: list[str]) -> Invocation:
@@ -122,7 +127,10 @@ def _do(invocation: Invocation, library: Library) -> int:
     if verb == "remove":
         print(safe(f"{name} is no longer in {library.remove_mcp_server(name)}"))
         return OK
-    return _test(invocation, library, name) if verb == "test" else _list(invocation, library)
+    if verb == "logout":
+        print(safe(library.forget_mcp_login(name)))
+        return OK
+    return _list(invocation, library) if verb == "list" else _test(invocation, library, name)
 
 
 def _list(invocation: Invocation, library: Library) -> int:
@@ -139,8 +147,15 @@ def _list(invocation: Invocation, library: Library) -> int:
     return OK
 
 
+def _show(address: str) -> None:
+    print(
+        f"Open this address in a browser on this machine, and agree there:\n\n  {safe(address)}\n", flush=True
+    )
+
+
 def _test(invocation: Invocation, library: Library, name: str) -> int:
-    server, tools, notes = library.try_mcp_server(name)
+    show = _show if invocation.given["verb"] == "login" else None
+    server, tools, notes = library.try_mcp_server(name, show)
     works = server.status != "failed"
     if invocation.json:
         shown = [{"name": tool, "description": said} for tool, said in tools]
