@@ -85,7 +85,7 @@ async def serving(answer: Callable[[Seen], Reply]) -> AsyncIterator[tuple[str, l
                     name, _, value = line.decode("latin-1").partition(":")
                     headers[name.strip().lower()] = value.strip()
                 raw = await reader.readexactly(int(headers.get("content-length", 0)))
-                seen = Seen(method, path, headers, json.loads(raw) if raw else None)
+                seen = Seen(method, path, headers, _body(headers, raw))
                 log.append(seen)
                 await _reply(writer, answer(seen))
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -99,6 +99,11 @@ async def serving(answer: Callable[[Seen], Reply]) -> AsyncIterator[tuple[str, l
         yield f"http://127.0.0.1:{port}/mcp", log
     finally:
         server.close()
+
+
+def _body(headers: dict[str, str], raw: bytes) -> Any:
+    form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
+    return raw.decode() if form else json.loads(raw) if raw else None
 
 
 async def _reply(writer: asyncio.StreamWriter, reply: Reply) -> None:
