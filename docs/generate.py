@@ -17,6 +17,7 @@ import msgspec
 
 import wisp.host.events as wire_events
 from wisp.frontends.cli.args import COMMANDS, help_text, parse
+from wisp.frontends.rpc import methods as rpc
 from wisp.host.settings import Settings
 from wisp.loop.events import Event
 from wisp.messages.ids import FixedClock
@@ -96,10 +97,8 @@ def events() -> str:
         "not listed may appear in later versions and should be ignored; so should unknown types.\n",
         _fenced(inspect.getdoc(inspect.getmodule(Event)) or ""),
     ]
-    kinds = [getattr(wire_events, name) for name in wire_events.__all__]
+    kinds = sorted(wire_events.EVENTS, key=lambda kind: kind.__name__)
     for kind in kinds:
-        if not (inspect.isclass(kind) and issubclass(kind, Event)) or kind is Event:
-            continue
         parts.append(f"\n## `{kind.__struct_config__.tag}`\n\n{inspect.getdoc(kind)} (`{kind.__name__}`)\n")
         for field in msgspec.structs.fields(kind):
             parts.append(f"- `{field.name}`: {_type(field.type)}")
@@ -119,7 +118,36 @@ def tools() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+def rpc_schema() -> str:
+    """JSON Schema of every message of `wisp rpc`."""
+    return json.dumps(rpc.schema(), indent=1, sort_keys=True) + "\n"
+
+
+def rpc_methods() -> str:
+    """Every method of `wisp rpc` with what it takes and answers."""
+    parts = [
+        NOTE,
+        "# Methods of `wisp rpc`\n",
+        "How a connection goes is told in the [guide](../guide/rpc.md); `rpc.schema.json` beside this page is the "
+        "whole shape. Fields with a default may be left out.\n",
+    ]
+    for name in rpc.names():
+        kind, result = rpc.params_of(name), rpc.result_of(name)
+        parts.append(f"\n## `{name}`\n\n{inspect.getdoc(kind)}\n")
+        parts += [_field(field) for field in msgspec.structs.fields(kind)]
+        parts.append(f"- answers {_type(result)}")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _field(field: Any) -> str:
+    if field.default is msgspec.NODEFAULT:
+        return f"- `{field.name}`: {_type(field.type)}"
+    return f"- `{field.name}`: {_type(field.type)}, by default `{_plain(field.default)}`"
+
+
 PAGES = {
+    "rpc.md": rpc_methods,
+    "rpc.schema.json": rpc_schema,
     "cli.md": cli,
     "settings.md": settings,
     "settings.schema.json": settings_schema,

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .core import ScriptedProvider, ScriptMismatch, ToolCall, run_agent
+from .disposable import in_disposable_project
 from .scripted import DENIED, REPAIR
 from .workbench import (
     PROJECT,
     SOURCE_NAME,
     TOOLS,
     dispatch,
-    in_disposable_project,
     make_handlers,
     print_ending,
 )

@@ -20,8 +20,9 @@ from .context import (
     discover,
 )
 from .core import ScriptedProvider, ToolCall, run_agent
+from .disposable import in_disposable_project
 from .scripted import DENIED, DISCOVERY, REPAIR
-from .workbench import Handlers, dispatch, in_disposable_project, make_handlers, print_ending
+from .workbench import Handlers, dispatch, make_handlers, print_ending
 
 LONG_GUIDANCE_REPEATS = 100
 

@@ -12,11 +12,12 @@ from .checkpoint_02 import PROMPT, check_ending
 from .checkpoint_03 import make_executor
 from .context import CONTEXT_PROJECT, CONTEXT_TOOLS, assemble_instructions
 from .core import RunResult, ScriptMismatch, ToolCall, ToolSpec, run_agent
+from .disposable import in_disposable_project
 from .openai_transport import LiveUnavailable, OpenAITransport, connect
 from .responses import ProviderFailure, ResponsesProvider, TransportError
 from .scripted import DISCOVERY, REPAIR
 from .stream_replay import Replay, ReplayTransport, failing_replays, replay_script
-from .workbench import in_disposable_project, print_ending
+from .workbench import print_ending
 
 SCRIPT = (*DISCOVERY, *REPAIR[1:])
 FAILURES = {"disconnect": "disconnect", "malformed": "malformed", "output-limit": "output_limit"}

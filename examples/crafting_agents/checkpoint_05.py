@@ -13,9 +13,10 @@ from .checkpoint_02 import PROMPT
 from .checkpoint_03 import context_handlers
 from .context import CONTEXT_PROJECT, CONTEXT_TOOLS, assemble_instructions
 from .core import ScriptedProvider, ScriptMismatch, ScriptStep, run_agent
+from .disposable import in_disposable_project
 from .scripted import REPAIR, edit_step, step
 from .side_effects import READS, ApprovalRequest, ControlledExecutor, Policy
-from .workbench import PROJECT, SOURCE_NAME, in_disposable_project, print_ending
+from .workbench import PROJECT, SOURCE_NAME, print_ending
 
 HOST_COMMENT = "# a person was here\n"
 BROKEN = PROJECT[SOURCE_NAME]

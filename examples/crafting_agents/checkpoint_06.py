@@ -11,12 +11,13 @@ from pathlib import Path
 
 from .checkpoint_02 import PROMPT, check_ending
 from .core import Message, ScriptMismatch, ScriptStep
+from .disposable import in_disposable_project
 from .person import Control
 from .responses import ResponsesProvider
 from .scripted import REPAIR, RIGHT, again, step
 from .steering import Conversation, Ending, check_lawful, converse, describe_history, stoppable_tools
 from .stream_replay import ReplayTransport, replay_script
-from .workbench import PROJECT, TOOLS, in_disposable_project, print_ending
+from .workbench import PROJECT, TOOLS, print_ending
 
 STEERING = "Keep the change to one line of calculator.py."
 FOLLOW_UP = "Now say in one sentence what was wrong."

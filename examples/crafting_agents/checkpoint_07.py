@@ -11,12 +11,13 @@ from pathlib import Path
 
 from .checkpoint_02 import PROMPT, check_ending
 from .core import Message, ScriptMismatch
+from .disposable import in_disposable_project
 from .journal import DurableConversation, Journal, fold, load
 from .person import Control
 from .recorded import DyingJournal, Recorded, as_text
 from .scripted import RIGHT, RuleProvider
 from .steering import check_lawful, converse, describe_history, stoppable_tools
-from .workbench import PROJECT, SOURCE_NAME, TOOLS, in_disposable_project, print_ending
+from .workbench import PROJECT, SOURCE_NAME, TOOLS, print_ending
 
 JOURNAL = "journal.jsonl"
 OTHER_RIGHT = "    return b + a\n"

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from .checkpoint_02 import PROMPT, check_ending
 from .core import Message, ScriptMismatch, ToolSpec
+from .disposable import in_disposable_project
 from .journal import DurableConversation, Journal
 from .person import Control
 from .scripted import RuleProvider
 from .steering import check_lawful, converse, stoppable_tools
 from .window import SUMMARISE, CannotFit, FittingProvider, WindowExceeded, by_source
-from .workbench import PROJECT, SOURCE_NAME, TOOLS, in_disposable_project, print_ending
+from .workbench import PROJECT, SOURCE_NAME, TOOLS, print_ending
 
 JOURNAL = "journal.jsonl"
 FACT = "Remember that this release is called Dragonfly."

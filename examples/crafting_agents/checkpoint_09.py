@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .checkpoint_02 import PROMPT, check_ending
 from .core import ScriptMismatch
+from .disposable import in_disposable_project
 from .host import Command, Event, Host, fold_view
 from .person import Control
 from .pipes import RemoteHost, read_stdin, serve
@@ -21,7 +22,7 @@ from .responses import ResponsesProvider
 from .scripted import REPAIR
 from .steering import stoppable_tools
 from .stream_replay import ReplayTransport, replay_script
-from .workbench import PROJECT, SOURCE_NAME, TOOLS, in_disposable_project, print_ending
+from .workbench import PROJECT, SOURCE_NAME, TOOLS, print_ending
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SERVE = (sys.executable, "-m", "examples.crafting_agents.checkpoint_09", "--serve")
@@ -135,10 +136,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--show", choices=("text", "json", "rpc", "screen", "all"), default="all")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
-    if options.serve is None:
-        return in_disposable_project(PROJECT, lambda root: work(root, options.show))
-    asyncio.run(serve_on_stdio(Path(options.serve)))
-    return 0
+    if options.serve:
+        return asyncio.run(serve_on_stdio(Path(options.serve))) or 0
+    return in_disposable_project(PROJECT, lambda root: work(root, options.show))
 
 
 async def serve_on_stdio(root: Path) -> None:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from .checkpoint_02 import PROMPT, check_ending
 from .core import Message, ScriptMismatch
+from .disposable import in_disposable_project
 from .faults import FAULTS, JOURNAL, broken_run, quiet, reset, run
 from .journal import DurableConversation, Journal
 from .proof import TASKS, attempt, bootstrap, pass_all, percentile, wilson
 from .scripted import RuleProvider
 from .steering import Conversation, check_lawful, stoppable_tools
-from .workbench import PROJECT, in_disposable_project, print_ending
+from .workbench import PROJECT, print_ending
 
 ATTEMPTS = 8
 

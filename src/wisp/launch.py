@@ -97,6 +97,13 @@ def _dispatch(invocation: Invocation) -> int:
             lambda request, hurry: open_host(request, Overrides(hurry=hurry)),
             open_conversation,
         )
+    if command == "rpc":
+        from wisp._version import __version__
+        from wisp.frontends.cli.run import request_of
+        from wisp.frontends.rpc.stdio import run_rpc
+        from wisp.host.build import open_conversation
+
+        return run_rpc(request_of(invocation, interactive=True), open_conversation, __version__)
     if command == "demo":
         from wisp.frontends.cli.demo import run_demo
         from wisp.host.demo import open_demo

@@ -146,6 +146,8 @@ def test_wire_types_are_those_of_the_contract() -> None:
         "provider.switched",
         "plan.saved",
         "answer.checked",
+        "credentials.shown",
+        "subagent.reported",
     }
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
+import msgspec
+
 from wisp.harness.events import QuestionAnswered, QuestionAsked
 from wisp.harness.ports import Questioner
 from wisp.loop.events import Event
@@ -47,6 +49,34 @@ class MemoryBook:
         self._spent = self._spent.and_also(spent)
 
 
+class RunBook:
+    """Figures of one run: its own requests, and what subagents spent below it."""
+
+    def __init__(self) -> None:
+        self.own = self.below = Spent()
+
+    def read(self) -> Spent:
+        """See `Book.read`."""
+        return self.own.and_also(self.below)
+
+    def add(self, spent: Spent) -> None:
+        """See `Book.add`; for what was spent below."""
+        self.below = self.below.and_also(spent)
+
+
+class _Above:
+    """An account above a part of the work: charged for everything but time, which passes once for all."""
+
+    def __init__(self, inner: Book) -> None:
+        self._inner = inner
+
+    def read(self) -> Spent:
+        return self._inner.read()
+
+    def add(self, spent: Spent) -> None:
+        self._inner.add(msgspec.structs.replace(spent, seconds=0.0))
+
+
 class Account:
     """Who may spend how much.
 
@@ -68,9 +98,31 @@ class Account:
             return None
         return exhausted(self.limits, self.book.read(), coming, self.whose)
 
+    def above(self) -> Account:
+        """This account as one above a part of the work; its limits are those of now, whenever that is."""
+        return _Lent(self)
+
     def extend(self) -> None:
         """Allow as much again as was allowed at first, from here."""
         self.limits = self._step.beyond(self.book.read())
+
+
+class _Lent(Account):
+    """An account that somebody below charges and asks, and never extends."""
+
+    def __init__(self, inner: Account) -> None:
+        self._inner = inner
+        self.whose = inner.whose
+        self.book = _Above(inner.book)
+
+    def over(self, coming: float | None) -> Exhausted | None:
+        return self._inner.over(coming)
+
+    def above(self) -> Account:
+        return self
+
+    def extend(self) -> None:
+        self._inner.extend()
 
 
 class Ledger:
@@ -79,9 +131,14 @@ class Ledger:
     def __init__(self, accounts: Sequence[Account] = ()) -> None:
         self.accounts = tuple(accounts)
 
-    def share(self, whose: str, limits: Limits) -> Ledger:
-        """A ledger for a part of the work, as a subagent: with an account of its own below all of these."""
-        return Ledger((Account(whose, limits), *self.accounts))
+    def share(self, whose: str, limits: Limits, run: Account | None = None) -> Ledger:
+        """A ledger for a part of the work, as a subagent: with an account of its own below all of these.
+
+        Args:
+            run: the account of the run that the part belongs to.
+        """
+        above = (*((run,) if run is not None else ()), *self.accounts)
+        return Ledger((Account(whose, limits), *(account.above() for account in above)))
 
     def charge(self, spent: Spent) -> None:
         """Count `spent` in every account."""
@@ -110,7 +167,10 @@ class BudgetOverseer:
         self._clock = clock
         self._questioner = questioner
         self._since = clock.monotonic()
-        self._run: Limits | None = None
+        self._book = RunBook()
+        self.account = Account("", Limits(), self._book)
+        """The run's own: what it may spend, and what it and its subagents did."""
+        self._begun = False
         self._alike = 0
         """Turns alike that a person was asked about and let pass."""
 
@@ -148,6 +208,7 @@ class BudgetOverseer:
     def charge(self, usage: Usage | None, cost: float | None, *, turn: bool) -> None:
         """See `Overseer.charge`."""
         spent = Spent().after(usage, cost) if turn else Spent().beside(usage, cost)
+        self._book.own = self._book.own.and_also(spent)
         self._ledger.charge(spent)
         self._time()
 
@@ -158,8 +219,11 @@ class BudgetOverseer:
         self._since = now
 
     def _over(self, coming: Coming) -> tuple[Account | None, Exhausted] | None:
-        own = self._run or coming.limits
-        if (found := exhausted(own, coming.spent, coming.projected)) is not None:
+        if not self._begun:
+            self._begun, self.account.limits = True, coming.limits
+        own = self.account.limits
+        spent = coming.spent.and_also(self._book.below)
+        if (found := exhausted(own, spent, coming.projected)) is not None:
             return None, found
         if own.max_repeats is not None and coming.repeats - self._alike >= own.max_repeats:
             why = f"the last {coming.repeats} turns made the same calls and got the same results"
@@ -172,7 +236,7 @@ class BudgetOverseer:
         elif which == "loop":
             self._alike = coming.repeats
         else:
-            self._run = coming.limits.beyond(coming.spent)
+            self.account.limits = coming.limits.beyond(coming.spent.and_also(self._book.below))
 
 
 def with_session(spent: Spent, session: Limits, day: Account | None) -> Ledger:

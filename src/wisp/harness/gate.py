@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from wisp.harness.events import ToolApprovalRequested, ToolApprovalResolved
@@ -13,7 +15,7 @@ from wisp.messages.tool import ToolOutcome
 from wisp.policy.command import plain_words, storable
 from wisp.policy.decide import Policy, decide
 from wisp.policy.modes import Decision
-from wisp.policy.rules import parse_rule
+from wisp.policy.rules import Rule, parse_rule
 from wisp.tools.base import Prepared
 
 NONE = Advice()
@@ -42,6 +44,26 @@ class Gate:
         self.approver = approver
         self.masker = masker or Masker()
         self.denials: list[Denial] = []
+        self.refused: set[str] = set()
+        """Digests of operations that a person said no to."""
+
+    def below(self, policy: Callable[[Policy], Policy], approver: Approver | None) -> Gate:
+        """A gate for a subagent: never more rights than this one has, now or later, its denials included.
+
+        Args:
+            policy: makes the subagent's policy of this gate's, at every decision.
+            approver: who is asked; None refuses.
+        """
+        return _GateBelow(self, policy, approver)
+
+    def current(self) -> Policy:
+        """The policy of the next decision."""
+        return self.policy
+
+    def grant(self, rule: Rule) -> None:
+        """Allow what a person allowed for this session."""
+        granted = (*(old for old in self.policy.granted if old.text != rule.text), rule)
+        self.policy = msgspec.structs.replace(self.policy, granted=granted)
 
     def unasked(self, call_id: str, prepared: Prepared, advice: Advice = NONE) -> ToolOutcome | None:
         """As `admit` where nobody may be asked: what would be asked is refused."""
@@ -52,7 +74,7 @@ class Gate:
 
     def _decide(self, prepared: Prepared, advice: Advice) -> Decision:
         """The policy's decision, and a hook's: deny > ask > allow, and no hook allows what policy denies."""
-        decision = decide(prepared.tool, prepared.effects, self.policy)
+        decision = decide(prepared.tool, prepared.effects, self.current())
         if decision.verdict == "deny" or not advice.verdict:
             return decision
         if advice.verdict == "allow":
@@ -103,13 +125,13 @@ class Gate:
             return self._refuse(call_id, prepared, "the approval was for another operation", headless=False)
         emit(ToolApprovalResolved(call_id, tool, answer.approved, "person", answer.reason))
         if not answer.approved:
+            self.refused.add(prepared.digest())
             reason = "the user said no" + (f": {answer.reason}" if answer.reason else "")
             return self._refuse(call_id, prepared, reason, headless=False)
         if answer.scope == "session" and request.session_rule:
             runs = prepared.effects[0].runs
             rule = msgspec.structs.replace(parse_rule(request.session_rule), runs=runs)
-            granted = (*(old for old in self.policy.granted if old.text != rule.text), rule)
-            self.policy = msgspec.structs.replace(self.policy, granted=granted)
+            self.grant(rule)
         return None
 
     def _refuse(self, call_id: str, prepared: Prepared, reason: str, *, headless: bool) -> ToolOutcome:
@@ -117,6 +139,27 @@ class Gate:
             Denial(call_id, prepared.tool, self.masker.mask(prepared.summary), reason, headless)
         )
         return ToolOutcome((Text(f"error (denied): {reason}"),), True, "denied", {"headless": headless})
+
+
+class _GateBelow(Gate):
+    """A subagent's gate; its policy is made of the one above at each decision."""
+
+    def __init__(self, above: Gate, policy: Callable[[Policy], Policy], approver: Approver | None) -> None:
+        super().__init__(policy(above.current()), approver, above.masker)
+        self._above = above
+        self._made = policy
+        self.refused = above.refused
+
+    def current(self) -> Policy:
+        return self._made(self._above.current())
+
+    def grant(self, rule: Rule) -> None:
+        self._above.grant(rule)
+
+    def _decide(self, prepared: Prepared, advice: Advice) -> Decision:
+        if prepared.digest() in self.refused:
+            return Decision("deny", "the user said no to this very operation")
+        return super()._decide(prepared, advice)
 
 
 def _session_rule(prepared: Prepared) -> str:

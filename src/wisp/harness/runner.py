@@ -95,6 +95,7 @@ class AgentHarness:
         self._output_schema = output_schema
         self._base = tuple(history)
         self._transcript = Transcript()
+        self._overseer: BudgetOverseer | None = None
         self._switch: CancelSwitch | None = None
         self._driver: asyncio.Task[None] | None = None
         self.told: set[str] = set()
@@ -115,6 +116,10 @@ class AgentHarness:
         if self._driver is not None:
             raise Busy("a run is in progress; cancel it, or wait for its end")
         self._base, self._transcript = tuple(history), Transcript()
+
+    def share(self, whose: str, limits: Limits) -> Ledger:
+        """A ledger for a part of the run in progress: below the accounts of run, session and day."""
+        return self.ledger.share(whose, limits, self._overseer.account if self._overseer else None)
 
     @property
     def running(self) -> bool:
@@ -195,6 +200,7 @@ class AgentHarness:
         self, message: UserMessage, limits: Limits, channel: Channel[Event], switch: CancelSwitch
     ) -> None:
         switch.attach(asyncio.current_task())
+        overseer = self._overseer = BudgetOverseer(self.ledger, self._clock, self._questioner)
         try:
             await self._whole(self._accept(message, channel), switch)
             loop = run_agent_loop(
@@ -207,7 +213,7 @@ class AgentHarness:
                 mailbox=_Mail(self),
                 cancel=switch,
                 fitter=_Refitter(self._transcript, self._fitter),
-                overseer=BudgetOverseer(self.ledger, self._clock, self._questioner),
+                overseer=overseer,
                 boundary=self._boundary,
             )
             async with aclosing(loop) as events:

@@ -185,7 +185,7 @@ class Toolbox:
                 loop.call_soon_threadsafe(emit, ToolExecutionProgress(call_id, self.masker.mask(text)))
 
         ask = _asking(self._questioner, call_id, emit) if self._questioner is not None else None
-        context = RunContext(token, progress, ask)
+        context = RunContext(token, progress, ask, call_id)
         self._observe(prepared.effects)
         try:
             if not fresh:

@@ -13,6 +13,7 @@ import msgspec
 
 from wisp._version import __version__
 from wisp.context.blocks import Block, render
+from wisp.harness.budget import Ledger
 from wisp.harness.gate import Gate
 from wisp.harness.ports import CallHooks, FixedInstructions, Questioner
 from wisp.harness.runner import AgentHarness
@@ -58,6 +59,8 @@ class Around(msgspec.Struct, frozen=True):
     hooks: CallHooks | None = None
     external: External | None = None
     """The MCP servers."""
+    ledger: Ledger | None = None
+    """Instead of the session's own."""
 
 
 def assemble_host(
@@ -96,7 +99,7 @@ def assemble_host(
     if around.news is not None:
         around.news.offer = lambda found: toolbox.offer([*tools, *chosen(found, settings)])
     session = _session(storage, clock, cwd, session_id, model, around)
-    ledger = ledger_of(settings, session.state, around.day_file, clock)
+    ledger = around.ledger or ledger_of(settings, session.state, around.day_file, clock)
 
     def make(history: Sequence[Message]) -> AgentHarness:
         return AgentHarness(

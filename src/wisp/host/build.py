@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from wisp.host.assemble import Around, assemble_host
 from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure, rules_of
+from wisp.host.delegating import Delegation, Surroundings
 from wisp.host.events import ErrorReported, ProcessEnded
 from wisp.host.external import External
 from wisp.host.instructions import instruction_stack
@@ -51,6 +52,7 @@ from wisp.session.storage import MemoryStorage, Storage
 from wisp.tools.base import Tool
 from wisp.tools.ledger import ReadLedger
 from wisp.workspace.background import Background, Backgrounds
+from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 
@@ -131,26 +133,21 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     unrun = hooks.notes if hooks is not None else ()
     problems = map(str, configured.resolved.problems)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
-    tools = offered(configured, built_in, stack.skills, talks, own.tools)
+    asked, fixed = own.approver or pending, own.provider is not None
+    delegation = Delegation(
+        Surroundings(
+            request, configured, env, child_env, clock, service, workspace, box, stack, hooks, asked, fixed
+        )
+    )
+    tools = offered(configured, built_in, stack.skills, talks, (*delegation.tools(), *own.tools))
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
-    gate = Gate(policy, own.approver or pending, _masker(env, service))
+    gate = Gate(policy, asked, _masker(env, service))
     external.mask(gate.masker)
     checker, wish = _checking(request, configured, clock, own.boundary)
-    said = [block("program", text, "the calling program") for text in own.instructions]
-    blocks = [*stack.blocks, *said, *wish]
-    if own.storage is not None:
-        storage, resumed, session_id = own.storage, False, clock.new_id()
-    else:
-        storage, resumed, session_id = _storage(request, configured, clock)
+    told = [block("program", text, "the calling program") for text in own.instructions]
+    blocks = [*stack.blocks, *told, *wish]
+    storage, resumed, session_id = _storage(request, configured, clock, own.storage)
     files = _file_history(storage, workspace, configured)
-
-    async def close() -> None:
-        await external.close()
-        backgrounds.close()
-        box.close()
-        workspace.close()
-        await service.close()
-
     host = assemble_host(
         provider=service.provider,
         model=service.model,
@@ -180,10 +177,19 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
         settings=settings,
         clock=clock,
         sandbox=box_state(box),
-        notes=(*problems, *service.notes, *mended, *stack.notes, *unrun, *external.notes),
-        on_close=close,
+        notes=(
+            *problems,
+            *service.notes,
+            *mended,
+            *stack.notes,
+            *unrun,
+            *external.notes,
+            *delegation.notes,
+        ),
+        on_close=_closing(external, backgrounds, box, workspace, service),
     )
     _connect(host, checker, hooks, backgrounds, external)
+    delegation.parent = host
     if request.record or request.replay:
         _tell_variables(service.transport, host.snapshot(), blocks)
     return host
@@ -198,6 +204,21 @@ def _masker(env: Mapping[str, str], service: ModelService) -> Masker:
     masker = Masker(known_secrets(env, keys))
     service.watch(masker.add)
     return masker
+
+
+def _closing(
+    external: External, backgrounds: Backgrounds, box: Box, workspace: Workspace, service: ModelService
+) -> Callable[[], Awaitable[None]]:
+    """How everything that was opened for a conversation is let go of."""
+
+    async def close() -> None:
+        await external.close()
+        backgrounds.close()
+        box.close()
+        workspace.close()
+        await service.close()
+
+    return close
 
 
 def _checking(
@@ -289,12 +310,16 @@ def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Seq
     transport.variables = {"environment": place, "cwd": snapshot.cwd, "session_id": snapshot.session_id}
 
 
-def _storage(request: OpenRequest, configured: Configured, clock: Clock) -> tuple[Storage, bool, str]:
+def _storage(
+    request: OpenRequest, configured: Configured, clock: Clock, own: Storage | None
+) -> tuple[Storage, bool, str]:
     """`(storage, whether it continues something, the id of a new session)`."""
     from wisp.session.journal import FileJournal
     from wisp.session.whole import create_private_folder
 
     new_id = clock.new_id()
+    if own is not None:
+        return own, False, new_id
     if request.no_session:
         return MemoryStorage(), False, new_id
     base = configured.session_base

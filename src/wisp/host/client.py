@@ -9,6 +9,7 @@ import msgspec
 
 from wisp.host.commands import AnyCommand
 from wisp.host.events import Envelope
+from wisp.host.queries import Query
 from wisp.host.slash import Reply, SlashCommand
 from wisp.host.snapshot import Snapshot
 
@@ -94,5 +95,13 @@ class ConversationClient(HostClient, Protocol):
 
         Raises:
             CommandRefused: there is no such command, or it cannot be done now.
+        """
+        ...
+
+    async def query(self, query: Query) -> Any:
+        """The answer to `query`, of the type that `host.queries.ANSWERS` names.
+
+        Raises:
+            CommandRefused: there is none; says why.
         """
         ...

@@ -48,9 +48,16 @@ class Approve(Command, frozen=True, tag="approve"):
 
 
 class Configure(Command, frozen=True, tag="configure"):
-    """Change how the next calls are judged; None leaves a value as it is."""
+    """Change how the next calls are judged and who answers; None leaves a value as it is.
+
+    Another provider, model or effort is taken between runs only; an empty one goes back to the default.
+    """
 
     permission_mode: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    """An id, or `provider/id`."""
+    effort: str | None = None
 
 
 class Answer(Command, frozen=True, tag="answer"):
@@ -102,7 +109,7 @@ class ShowContext(Command, frozen=True, tag="context"):
     """Tell, as `context.estimated`, what takes the space of the next request."""
 
 
-class Navigate(Command, frozen=True, tag="navigate"):
+class Navigate(Command, frozen=True, tag="session.navigate"):
     """Go on from another message of the session, between runs."""
 
     entry: str
@@ -111,15 +118,46 @@ class Navigate(Command, frozen=True, tag="navigate"):
     """Have the branch that is left told in short where the conversation goes on."""
 
 
-class UndoNavigation(Command, frozen=True, tag="undo_navigation"):
+class UndoNavigation(Command, frozen=True, tag="session.undo_navigation"):
     """Take the last `Navigate` back."""
 
 
-class Name(Command, frozen=True, tag="name"):
+class Name(Command, frozen=True, tag="session.name"):
     """Give the session a name; an empty one takes it back."""
 
     name: str
 
+
+class NewSession(Command, frozen=True, tag="session.new"):
+    """Begin another conversation, between runs; this one is kept."""
+
+
+class SelectSession(Command, frozen=True, tag="session.select"):
+    """Go on with another stored conversation, between runs."""
+
+    id: str
+    """The beginning of its id."""
+
+
+class CloneSession(Command, frozen=True, tag="session.clone"):
+    """Go on in a copy of this conversation, between runs."""
+
+
+class ForkSession(Command, frozen=True, tag="session.fork"):
+    """Go on in a copy up to one message, between runs."""
+
+    entry: str = ""
+    """As in `Navigate`; empty for where the conversation stands."""
+
+
+class Trust(Command, frozen=True, tag="trust"):
+    """Decide whether the files of this folder are read, and go on with what that makes of it."""
+
+    action: Literal["allow", "revoke", "forget"]
+
+
+SessionCommand = NewSession | SelectSession | CloneSession | ForkSession | Trust
+"""Those that exchange the conversation behind a connection."""
 
 AnyCommand = (
     Answer
@@ -132,6 +170,7 @@ AnyCommand = (
     | Navigate
     | Prompt
     | QueueCommand
+    | SessionCommand
     | ShowContext
     | Steer
     | UndoNavigation

@@ -1,40 +1,34 @@
 """A conversation whose session, model and settings can change under it: what a person's front end talks to.
 
-Owns the current host and the slash commands.  Front ends keep one subscription across all of it.
+Owns the current host and its exchange.  Front ends keep one subscription across all of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
 import msgspec
 
 from wisp.harness.channel import Fanout
-from wisp.host import slash
+from wisp.host import queries as ask
+from wisp.host.answering import answer
 from wisp.host.client import CommandRefused, OpenFailed, OpenRequest
 from wisp.host.commands import (
     AnyCommand,
-    Cancel,
-    Compact,
+    CloneSession,
     Configure,
-    FollowUp,
-    Name,
-    Navigate,
-    Prompt,
-    QueueClear,
-    QueueEdit,
-    QueuePop,
-    QueueSetMode,
-    UndoNavigation,
+    ForkSession,
+    NewSession,
+    SelectSession,
+    Trust,
 )
 from wisp.host.events import Envelope
-from wisp.host.figures import context_table
-from wisp.host.reports import cost_text, history_text, servers_text, tree_text
 from wisp.host.service import SessionHost
 from wisp.host.slash import Reply, SlashCommand
+from wisp.host.slashing import Slashes
 from wisp.host.small import HostLibrary
 from wisp.host.snapshot import Snapshot
 
@@ -42,7 +36,7 @@ Opener = Callable[[OpenRequest], Awaitable[SessionHost]]
 
 
 class Conversation:
-    """Implements `HostClient`, and with it `commands` and `slash`.
+    """Implements `ConversationClient`.
 
     Args:
         request: how the first host was asked for.
@@ -55,13 +49,15 @@ class Conversation:
         self._opener = opener
         self._subscribers = Fanout[Envelope]()
         self._pump: asyncio.Future[None] | None = None
-        self._host = host
+        self.host = host
+        """What stands behind it now."""
+        self._slashes = Slashes(self)
         self._adopt(host)
 
     # -- the connection -----------------------------------------------------------------------------------
 
     def _adopt(self, host: SessionHost) -> None:
-        self._host = host
+        self.host = host
         self._pump = asyncio.ensure_future(self._forward(host.events()))
 
     async def _forward(self, events: AsyncGenerator[Envelope, None]) -> None:
@@ -70,12 +66,71 @@ class Conversation:
                 self._subscribers.put(envelope)
 
     async def send(self, command: AnyCommand) -> None:
-        """See `HostClient.send`."""
-        await self._host.send(command)
+        """See `HostClient.send`; what exchanges the conversation is done here, between runs."""
+        try:
+            await self._do(command)
+        except OpenFailed as exc:
+            raise CommandRefused(str(exc)) from None
+
+    async def _do(self, command: AnyCommand) -> None:
+        if isinstance(command, NewSession):
+            await self.reopen("", resume="")
+        elif isinstance(command, SelectSession):
+            await self.reopen("", resume=command.id)
+        elif isinstance(command, CloneSession):
+            await self.forked("")
+        elif isinstance(command, ForkSession):
+            await self.forked(command.entry)
+        elif isinstance(command, Trust):
+            self.library.trust(command.action, self.snapshot().cwd)
+            await self.reopen("")
+        elif isinstance(command, Configure):
+            await self._configure(command)
+        else:
+            await self.host.send(command)
+
+    async def _configure(self, command: Configure) -> None:
+        options = {"provider": command.provider, "model": command.model, "effort": command.effort}
+        named = {name: value or None for name, value in options.items() if value is not None}
+        if "model" in named and "provider" not in named:
+            named["provider"] = None
+        if named:
+            await self.reopen("", named)
+        await self.host.send(command)
+        if command.permission_mode is not None:
+            self._keep_mode(command.permission_mode)
+
+    def _keep_mode(self, mode: str) -> None:
+        """Whatever this host is exchanged for later is to judge in the same way."""
+        kept = {**self._request.options, "permission_mode": mode}
+        if self._request.yes:  # which stands for a mode, and for a box that must work
+            kept["sandbox"] = "required"
+        self._request = msgspec.structs.replace(self._request, options=kept, yes=False)
+
+    async def query(self, query: ask.Query) -> Any:
+        """See `ConversationClient.query`."""
+        try:
+            if isinstance(query, ask.Slash):
+                return await self.slash(query.line)
+            if isinstance(query, ask.GetCommands):
+                return tuple(self.commands())
+            if isinstance(query, ask.FileChanges):
+                return await self.put_back(redo=False, do_it=False)
+            if isinstance(query, ask.UndoFiles):
+                return await self.put_back(redo=False, do_it=True, chat=query.chat, one_turn=query.one_turn)
+            if isinstance(query, ask.RedoFiles):
+                return await self.put_back(redo=True, do_it=True, one_turn=query.one_turn)
+            return await answer(query, self.host, self.library)
+        except OpenFailed as exc:
+            raise CommandRefused(str(exc)) from None
+        except LookupError as exc:
+            raise CommandRefused(str(exc.args[0] if exc.args else exc)) from None
+        except OSError as exc:
+            raise CommandRefused(f"{exc.filename or 'the session'}: {exc.strerror or exc}") from None
 
     def snapshot(self) -> Snapshot:
         """See `HostClient.snapshot`."""
-        return self._host.snapshot()
+        return self.host.snapshot()
 
     def events(self) -> AsyncGenerator[Envelope, None]:
         """See `HostClient.events`; goes on when the host behind it is exchanged."""
@@ -87,12 +142,14 @@ class Conversation:
         self._subscribers.close()
 
     async def _shut(self) -> None:
-        await self._host.close()
+        await self.host.close()
         if self._pump is not None:
             await asyncio.wait([self._pump])
 
-    async def _reopen(self, text: str, options: dict[str, Any] | None = None, **changes: Any) -> Reply:
+    async def reopen(self, text: str, options: dict[str, Any] | None = None, **changes: Any) -> Reply:
         """Exchange the host for one that is asked for otherwise; back to the old one where that fails."""
+        if self.host.running:
+            raise CommandRefused("a run is in progress; cancel it first")
         now = self.snapshot()
         if not now.session_path and now.messages:
             raise CommandRefused("this conversation is kept nowhere and could not go on after that")
@@ -108,248 +165,70 @@ class Conversation:
             raise CommandRefused(str(exc)) from None
         self._request = wanted
         self._adopt(host)
-        return Reply(text or self._where())
+        return Reply(text or self.where())
 
-    def _where(self) -> str:
+    def where(self) -> str:
         now = self.snapshot()
         return f"{now.provider}/{now.model}, {now.permission_mode} mode, {now.messages} messages"
 
-    # -- slash commands -----------------------------------------------------------------------------------
-
-    def commands(self) -> list[SlashCommand]:
-        """Everything that `/` starts here: the built-in ones, then one for each skill and command."""
-        more = [
-            SlashCommand(skill.name, skill.description, skill.hint, "any", (), skill.kind)
-            for skill in self._host.skills.all()
-            if skill.by_person and slash.find(skill.name) is None
-        ]
-        return [*slash.COMMANDS, *more]
-
-    async def slash(self, line: str) -> Reply:
-        """Do what a line that begins with `/` says.
-
-        Raises:
-            CommandRefused: there is no such command, or it cannot be done now; says which.
-        """
-        name, rest = slash.split(line)
-        command = slash.find(name)
-        if command is None:
-            if self._host.skills.find(name) is None:
-                raise CommandRefused(f"there is no command /{name}; /help lists them")
-            await self.send(Prompt(line))
-            return Reply(started=True)
-        if command.when == "idle" and self._host.running:
-            raise CommandRefused(f"/{command.name} cannot be used while a run is in progress; /stop ends it")
-        handler: Callable[[str], Awaitable[Reply]] = getattr(self, f"_do_{command.name}")
-        try:
-            return await handler(rest)
-        except OpenFailed as exc:
-            raise CommandRefused(str(exc)) from None
-        except LookupError as exc:
-            raise CommandRefused(str(exc.args[0] if exc.args else exc)) from None
-        except OSError as exc:
-            raise CommandRefused(f"{exc.filename or command.name}: {exc.strerror or exc}") from None
+    # -- what exchanges it -------------------------------------------------------------------------------
 
     @property
-    def _library(self) -> HostLibrary:
+    def options(self) -> Mapping[str, Any]:
+        """Settings as they were asked for, by their names in the settings file."""
+        return self._request.options
+
+    @property
+    def library(self) -> HostLibrary:
         return HostLibrary(self._request)
 
-    async def _do_help(self, rest: str) -> Reply:
-        rows = []
-        for command in self.commands():
-            usage = f"/{command.name} {command.arguments}".rstrip()
-            rows.append(
-                f"{usage:30} {command.help}" if len(usage) <= 30 else f"{usage}\n{'':30} {command.help}"
-            )
-        return Reply("\n".join([*rows, "Anything else is a message to the model."]))
-
-    async def _do_later(self, rest: str) -> Reply:
-        if not rest:
-            raise CommandRefused("/later needs the words to be said")
-        await self.send(FollowUp(rest) if self._host.running else Prompt(rest))
-        return Reply("it will be said when the run would stop" if self._host.running else "", started=True)
-
-    async def _do_queue(self, rest: str) -> Reply:
-        verb, _, more = rest.partition(" ")
-        waiting = self._host.queue
-        everything = (*waiting.steering, *waiting.follow_up)
-        if verb in ("edit", "drop"):
-            number, _, text = more.strip().partition(" ")
-            if not number.isdecimal() or not 0 < int(number) <= len(everything):
-                raise CommandRefused(f"/queue {verb} needs a number from 1 to {len(everything)}")
-            chosen = everything[int(number) - 1].id
-            if verb == "edit" and not text.strip():
-                raise CommandRefused("/queue edit needs the new words")
-            await self.send(QueueEdit(chosen, text.strip()) if verb == "edit" else QueuePop(chosen))
-        elif verb == "clear":
-            await self.send(QueueClear())
-        elif verb in ("one", "all"):
-            for queue in ("steering", "follow_up"):
-                await self.send(QueueSetMode(queue, "all" if verb == "all" else "one_at_a_time"))
-        elif verb:
-            raise CommandRefused("use /queue, /queue edit N TEXT, drop N, clear, one or all")
-        waiting = self._host.queue
-        rows = [f"{n}. next: {m.text}" for n, m in enumerate(waiting.steering, 1)]
-        rows += [f"{n}. later: {m.text}" for n, m in enumerate(waiting.follow_up, len(rows) + 1)]
-        one = " (one at a time)" if waiting.steering_mode == "one_at_a_time" else ""
-        return Reply("\n".join(rows) + one if rows else f"nothing waits{one}")
-
-    async def _do_stop(self, rest: str) -> Reply:
-        if not self._host.running:
-            raise CommandRefused("no run is in progress")
-        await self.send(Cancel())
-        return Reply()
-
-    async def _do_model(self, rest: str) -> Reply:
-        if not rest:
-            return Reply(self._where())
-        return await self._reopen("", {"model": rest, "provider": None})
-
-    async def _do_provider(self, rest: str) -> Reply:
-        if not rest:
-            return Reply(f"{self._where()}; known: {', '.join(self._library.providers())}")
-        return await self._reopen("", {"provider": rest, "model": None})
-
-    async def _do_effort(self, rest: str) -> Reply:
-        if not rest:
-            return Reply(f"effort: {self._request.options.get('effort') or 'the default'}")
-        return await self._reopen(f"effort: {rest}", {"effort": None if rest == "-" else rest})
-
-    async def _do_login(self, rest: str) -> Reply:
-        return Reply(
-            "Keys are never typed into a conversation: use wisp login PROVIDER elsewhere, then /reload."
-        )
-
-    async def _do_logout(self, rest: str) -> Reply:
-        if not rest:
-            raise CommandRefused("/logout needs a provider")
-        return Reply(await asyncio.to_thread(self._library.logout, rest))
-
-    async def _do_new(self, rest: str) -> Reply:
-        return await self._reopen("a new conversation", resume="")
-
-    async def _do_resume(self, rest: str) -> Reply:
-        if rest:
-            return await self._reopen("", resume=rest)
-        infos = self._library.store().listed(self.snapshot().cwd)[:20]
-        rows = [f"{info.id}  {info.title or '(empty)'}" for info in infos]
-        return Reply("\n".join([*rows, "/resume ID goes on with one"]) if rows else "none in this folder yet")
-
-    async def _do_name(self, rest: str) -> Reply:
-        await self.send(Name(rest))
-        return Reply(f"named: {rest}" if rest else "the name is taken back")
-
-    async def _do_clone(self, rest: str) -> Reply:
-        return await self._forked("")
-
-    async def _do_fork(self, rest: str) -> Reply:
-        return await self._forked(rest)
-
-    async def _forked(self, entry: str) -> Reply:
+    async def forked(self, entry: str) -> Reply:
         now = self.snapshot()
         if not now.session_path or not now.messages:
             raise CommandRefused("there is nothing kept to copy yet")
         at = f"@{entry}" if entry else ""
-        return await self._reopen("a copy; the other conversation stays", resume="", fork=now.session_id + at)
+        return await self.reopen("a copy; the other conversation stays", resume="", fork=now.session_id + at)
 
-    async def _do_tree(self, rest: str) -> Reply:
-        words = rest.split()
-        if words[:1] == ["go"] and len(words) >= 2:
-            await self.send(Navigate(words[1], summarise="summary" in words[2:]))
-        elif words == ["back"]:
-            await self.send(UndoNavigation())
-        elif words:
-            raise CommandRefused("use /tree, /tree go N [summary] or /tree back")
-        path = self.snapshot().session_path
-        return Reply(await asyncio.to_thread(tree_text, path) if path else "this conversation is not kept")
-
-    async def _do_undo(self, rest: str) -> Reply:
-        return await self._move(rest.split(), redo=False)
-
-    async def _do_redo(self, rest: str) -> Reply:
-        return await self._move(rest.split(), redo=True)
-
-    async def _move(self, words: list[str], *, redo: bool) -> Reply:
+    async def put_back(
+        self, *, redo: bool, do_it: bool, chat: bool = False, one_turn: bool = False
+    ) -> ask.FilesMoved:
         """Undo or redo with the session closed meanwhile, as the command of the same name does."""
         now = self.snapshot()
         if not now.session_path:
             raise CommandRefused("this conversation is not kept, so nothing can be put back")
-        said = ""
+        done: list[ask.FilesMoved] = []
+        failures: list[OpenFailed] = []
 
-        async def work(request: OpenRequest) -> SessionHost:
-            nonlocal said
+        def work() -> ask.FilesMoved:
+            made = self.library.undo(redo=redo, one_turn=one_turn, prefix=now.session_id)
             try:
-                said = await asyncio.to_thread(self._moved, now.session_id, words, redo)
+                changes = made.apply(chat=chat) if do_it else made.preview()
+            finally:
+                made.close()
+            return ask.FilesMoved(tuple(changes), do_it)
+
+        async def between(request: OpenRequest) -> SessionHost:
+            try:
+                done.append(await asyncio.to_thread(work))
             except OpenFailed as exc:
-                said = str(exc)
+                failures.append(exc)
             return await opener(request)
 
-        opener, self._opener = self._opener, work
+        opener, self._opener = self._opener, between
         try:
-            await self._reopen("")
+            await self.reopen("")
         finally:
             self._opener = opener
-        return Reply(said)
+        if not done:
+            raise CommandRefused(str(failures[0]))
+        return done[0]
 
-    def _moved(self, session_id: str, words: list[str], redo: bool) -> str:
-        made = self._library.undo(redo=redo, one_turn=False, prefix=session_id)
-        try:
-            do_it = "yes" in words
-            changes = made.apply(chat="chat" in words) if do_it else made.preview()
-        finally:
-            made.close()
-        rows = [f"{change.what} {change.path}" for change in changes] or ["no file differs"]
-        name = "redo" if redo else "undo"
-        return "\n".join(rows if do_it else [*rows, f"/{name} yes does it"])
+    # -- slash commands -----------------------------------------------------------------------------------
 
-    async def _do_compact(self, rest: str) -> Reply:
-        await self.send(Compact(rest))
-        return Reply("the conversation will be shortened before the next request")
+    def commands(self) -> list[SlashCommand]:
+        """See `ConversationClient.commands`."""
+        return self._slashes.commands()
 
-    async def _do_context(self, rest: str) -> Reply:
-        return Reply(context_table(self._host.context()))
-
-    async def _do_cost(self, rest: str) -> Reply:
-        return Reply(cost_text(self._host))
-
-    async def _do_plan(self, rest: str) -> Reply:
-        mode = self._request.options.get("permission_mode") if rest == "off" else "plan"
-        mode = None if mode == "plan" and rest == "off" else mode
-        return await self._reopen("", {"permission_mode": mode})
-
-    async def _do_permissions(self, rest: str) -> Reply:
-        if rest:
-            await self.send(Configure(permission_mode=rest))
-        rows = [f"permission mode: {self.snapshot().permission_mode}"]
-        rows += [f"{what} {rule}" for what, rule in self._library.rules()[1:]]
-        return Reply("\n".join([*rows, *(f"allow {text} (this session)" for text in self._host.granted)]))
-
-    async def _do_trust(self, rest: str) -> Reply:
-        if rest not in ("", "status", "allow", "revoke", "forget"):
-            raise CommandRefused("use /trust, /trust allow, /trust revoke or /trust forget")
-        said = self._library.trust(rest or "status", self.snapshot().cwd)
-        return await self._reopen(said) if rest not in ("", "status") else Reply(said)
-
-    async def _do_history(self, rest: str) -> Reply:
-        return Reply(history_text(self._host))
-
-    async def _do_skills(self, rest: str) -> Reply:
-        rows = [
-            f"/{one.name}  {one.description or one.kind}  ({one.source})" for one in self._host.skills.all()
-        ]
-        return Reply("\n".join([*rows, *self._host.skills.notes]))
-
-    async def _do_mcp(self, rest: str) -> Reply:
-        return Reply(servers_text(self.snapshot()))
-
-    async def _do_copy(self, rest: str) -> Reply:
-        answer = self._host.view.run.answer
-        if not answer:
-            raise CommandRefused("there is no answer yet")
-        return Reply(copy=answer)
-
-    async def _do_reload(self, rest: str) -> Reply:
-        return await self._reopen("")
-
-    async def _do_quit(self, rest: str) -> Reply:
-        return Reply(leave=True)
+    async def slash(self, line: str) -> Reply:
+        """See `ConversationClient.slash`."""
+        return await self._slashes.slash(line)

@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import operator
+from typing import Any, Literal
 
 import msgspec
 
@@ -44,6 +46,7 @@ from wisp.loop.events import (
     TurnCompleted,
     TurnStarted,
 )
+from wisp.messages.usage import Usage
 from wisp.session.events import SessionSaved
 
 
@@ -87,6 +90,30 @@ class AnswerChecked(Event, frozen=True, tag="answer.checked"):
     """Why it does not fit; empty where it does."""
 
 
+class CredentialsShown(Event, frozen=True, tag="credentials.shown"):
+    """What a person must open and type elsewhere to log in, while a front end waits for it."""
+
+    provider: str
+    text: str
+
+
+class SubagentReported(Event, frozen=True, tag="subagent.reported"):
+    """How the work of a `task` call goes: begun, one request further, or ended."""
+
+    call_id: str
+    """The call of `task`; of a subagent's subagent `CALL/CALL`."""
+    agent: str
+    label: str
+    state: Literal["begun", "working", "ended"]
+    turns: int
+    text: str = ""
+    """What it does now, in a line; at its end why that was, empty for a normal one."""
+    usage: Usage | None = None
+    """What the last request used."""
+    cost_usd: float | None = 0.0
+    """What the last request cost; None where a price is unknown."""
+
+
 class PlanSaved(Event, frozen=True, tag="plan.saved"):
     """In plan mode: the answer of the run that is about to be completed was kept as a file."""
 
@@ -109,7 +136,50 @@ def wire(envelope: Envelope, at: str) -> dict[str, Any]:
     return {"type": kind, "session_id": envelope.session_id, "seq": envelope.seq, "at": at, **payload}
 
 
+EVENTS: tuple[type[Event], ...] = (
+    AgentCompleted,
+    AgentStarted,
+    AnswerChecked,
+    CacheBroken,
+    CompactionCompleted,
+    CompactionStarted,
+    ContextEstimated,
+    CredentialsShown,
+    ErrorReported,
+    MessageCompleted,
+    MessageDelta,
+    MessageStarted,
+    MessageWithdrawn,
+    PlanSaved,
+    ProcessEnded,
+    ProviderRetrying,
+    ProviderSwitched,
+    QuestionAnswered,
+    QuestionAsked,
+    QueueMessageInjected,
+    QueueUpdated,
+    RepairReported,
+    SessionOpened,
+    SessionSaved,
+    SubagentReported,
+    ToolApprovalRequested,
+    ToolApprovalResolved,
+    ToolCalled,
+    ToolExecutionEnded,
+    ToolExecutionProgress,
+    ToolExecutionStarted,
+    ToolResultAdded,
+    TurnCompleted,
+    TurnStarted,
+)
+"""Every type of event that leaves the host."""
+
+ANY_EVENT: Any = functools.reduce(operator.or_, EVENTS)
+"""Their union, to read one from its form on the wire."""
+
 __all__ = [
+    "ANY_EVENT",
+    "EVENTS",
     "AgentCompleted",
     "AgentStarted",
     "AnswerChecked",
@@ -117,6 +187,7 @@ __all__ = [
     "CompactionCompleted",
     "CompactionStarted",
     "ContextEstimated",
+    "CredentialsShown",
     "Envelope",
     "ErrorReported",
     "Event",
@@ -137,6 +208,7 @@ __all__ = [
     "RepairReported",
     "SessionOpened",
     "SessionSaved",
+    "SubagentReported",
     "ToolApprovalRequested",
     "ToolApprovalResolved",
     "ToolCalled",

@@ -102,6 +102,8 @@ class SessionHost:
         self._subscribers = Fanout[Envelope]()
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
+        self._moving: asyncio.Future[None] | None = None
+        """A move to another branch, which may wait for a summary."""
         self._cancelled_early = ""
         self._paused: asyncio.Future[str] | None = None
         """The question that a run is paused on because its records cannot be kept."""
@@ -119,6 +121,7 @@ class SessionHost:
         return msgspec.structs.replace(
             self._snapshot,
             messages=messages,
+            seq=self._seq,
             permission_mode=gate.policy.mode,
             provider=self.view.provider or self._snapshot.provider,
             model=self.view.model or self._snapshot.model,
@@ -145,8 +148,8 @@ class SessionHost:
 
     @property
     def running(self) -> bool:
-        """Whether a run is in progress."""
-        return self._run is not None
+        """Whether a run, or a move to another branch, is in progress."""
+        return self._run is not None or self._moving is not None
 
     @property
     def session(self) -> CodingSession:
@@ -195,12 +198,19 @@ class SessionHost:
             await self._go("", summarise=False)
 
     async def _go(self, entry: str, *, summarise: bool) -> None:
-        if self._run is not None:
+        if self.running:
             raise CommandRefused("a run is in progress; cancel it first")
+        self._moving = asyncio.ensure_future(self._session.go(entry, summarise=summarise))
         try:
-            await self._session.go(entry, summarise=summarise)
+            await asyncio.wait([self._moving])
+            if self._moving.cancelled():
+                raise CommandRefused("it was cancelled; the conversation stands where it stood")
+            self._moving.result()
         except LookupError as exc:
             raise CommandRefused(str(exc.args[0])) from None
+        finally:
+            self._moving.cancel()
+            self._moving = None
         self._publish(SessionSaved(self._session.where, self._session.state.count))
 
     async def _storage_trouble(self, why: str) -> Choice:
@@ -252,12 +262,13 @@ class SessionHost:
 
     async def settled(self) -> None:
         """Until no run is in progress."""
-        if self._run is not None:
-            await asyncio.wait([self._run])
+        waiting = [work for work in (self._run, self._moving) if work is not None]
+        if waiting:
+            await asyncio.wait(waiting)
 
     async def close(self) -> None:
         """Stop what runs, settle it, and let everything go."""
-        if self._run is not None:
+        if self.running:
             self._cancel("the program is closing")
             await self.settled()
         self._subscribers.close()
@@ -275,7 +286,7 @@ class SessionHost:
         return harness
 
     def _start(self, command: Prompt) -> None:
-        if self._run is not None:
+        if self.running:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
         self._cancelled_early = ""
         self._run = asyncio.ensure_future(
@@ -286,6 +297,8 @@ class SessionHost:
         """Stop the run; one that is still being prepared stops with its first event."""
         if self._paused:
             self._paused.cancel()
+        if self._moving is not None:
+            self._moving.cancel()
         if self._run is not None and not self.harness.abort(reason):
             self._cancelled_early = self._cancelled_early or reason
             if self._preparing is not None:

@@ -44,5 +44,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     skills: tuple[str, ...] = ()
     """Names of skills and commands."""
     mcp_servers: tuple[McpServer, ...] = ()
+    seq: int = 0
+    """Number of the last event before this moment."""
     output_format: str = "text"
     """As configured, for front ends that have a choice."""

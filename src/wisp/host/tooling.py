@@ -32,7 +32,7 @@ def offered(
     Raises:
         OpenFailed: the settings name a tool that there is not.
     """
-    more = (*_skill_tools(configured, skills), *_talking_tools(questioner))
+    more = (*skill_tools(configured, skills), *_talking_tools(questioner))
     return _offered([*built_in, *more, *own], configured.settings)
 
 
@@ -67,7 +67,7 @@ def built_in_tools(
     )
 
 
-def _skill_tools(configured: Configured, skills: Skills) -> Sequence[Tool]:
+def skill_tools(configured: Configured, skills: Skills) -> Sequence[Tool]:
     """The tool that loads skills, where there are any."""
     if not skills.names() or not skill_tool_offered(configured):
         return ()

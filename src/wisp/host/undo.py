@@ -6,11 +6,10 @@ import contextlib
 import os
 from datetime import datetime
 
-import msgspec
-
 from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured
 from wisp.host.mending import changes_folder, recover
+from wisp.host.queries import PathChange
 from wisp.messages.ids import Clock, iso
 from wisp.session.catalog import NoSuchSession, folder_name, latest, resolve
 from wisp.session.fold import Fold
@@ -30,14 +29,6 @@ __all__ = ["FileUndo", "PathChange", "snapshots_of"]
 
 _COARSE = 0.02
 """Seconds by which a file's change time may lag behind the clock."""
-
-
-class PathChange(msgspec.Struct, frozen=True):
-    """One path that an undo changes."""
-
-    path: str
-    what: str
-    """`made`, `changed` or `deleted`, as the undo does it."""
 
 
 def snapshots_of(workspace: Workspace, state_folder: str) -> Snapshots:

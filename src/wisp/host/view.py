@@ -17,7 +17,7 @@ from wisp.harness.events import (
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
-from wisp.host.events import AnswerChecked, Envelope, PlanSaved, SessionOpened
+from wisp.host.events import AnswerChecked, Envelope, PlanSaved, SessionOpened, SubagentReported
 from wisp.loop.events import (
     AgentCompleted,
     AgentStarted,
@@ -87,8 +87,9 @@ class View(msgspec.Struct):
     """What is being waited for, in words; empty while nothing is."""
     waiting_messages: int = 0
     """Queued messages that were not said yet."""
-    _asked_at: float = 0.0
-    _answering: bool = False
+    asked_at: float = 0.0
+    """When the last request went out, seconds since 1970."""
+    answering: bool = False
     """A request is out whose answer is not whole yet."""
 
 
@@ -102,7 +103,7 @@ def reduce(view: View, envelope: Envelope) -> None:
         view.run = RunView(started_at=envelope.at)
         view.provider, view.model, view.phase = event.provider, event.model, "thinking"
     elif isinstance(event, TurnStarted):
-        view.phase, view._asked_at, view._answering = "thinking", envelope.at, False
+        view.phase, view.asked_at, view.answering = "thinking", envelope.at, False
         view.waiting = "the model"
         run.turns = event.turn
     elif isinstance(event, MessageCompleted):
@@ -111,12 +112,12 @@ def reduce(view: View, envelope: Envelope) -> None:
         view.phase = "retrying"
         view.waiting = f"{event.delay_seconds:.1f} s, then attempt {event.attempt}: {event.reason}"
     elif isinstance(event, MessageStarted):
-        view.phase, view._answering, view.waiting = "thinking", True, "the rest of the answer"
+        view.phase, view.answering, view.waiting = "thinking", True, "the rest of the answer"
     elif isinstance(event, TurnCompleted):
         view.running_tool = ""
-        if view._answering:  # nobody was told what it came to
-            run.usage, run.cost_usd, view._answering = run.usage.plus(Usage()), None, False
-            run.provider_seconds += max(0.0, envelope.at - view._asked_at)
+        if view.answering:  # nobody was told what it came to
+            run.usage, run.cost_usd, view.answering = run.usage.plus(Usage()), None, False
+            run.provider_seconds += max(0.0, envelope.at - view.asked_at)
     elif isinstance(event, ProviderSwitched):
         view.provider, view.model = event.provider, event.model
     elif isinstance(event, ToolExecutionStarted):
@@ -135,6 +136,11 @@ def reduce(view: View, envelope: Envelope) -> None:
         view.waiting = "the conversation to be shortened"
     elif isinstance(event, CompactionCompleted):
         view.waiting = "the model"
+        _beside(run, event.usage, event.cost_usd)
+    elif isinstance(event, SubagentReported):
+        _beside(run, event.usage, event.cost_usd)
+        if event.state != "ended":
+            view.waiting = f"{event.agent}: {event.text or event.label}"
     elif isinstance(event, QueueUpdated):
         view.waiting_messages = len(event.steering) + len(event.follow_up)
     elif isinstance(event, AnswerChecked):
@@ -151,12 +157,20 @@ def reduce(view: View, envelope: Envelope) -> None:
 
 def _message(view: View, event: MessageCompleted, at: float) -> None:
     run = view.run
-    view._answering = False
+    view.answering = False
     run.answer = event.message.text
     run.usage = run.usage.plus(event.message.usage or Usage())
     known = run.cost_usd is not None and event.cost_usd is not None
     run.cost_usd = (run.cost_usd or 0) + (event.cost_usd or 0) if known else None
-    run.provider_seconds += max(0.0, at - view._asked_at)
+    run.provider_seconds += max(0.0, at - view.asked_at)
+
+
+def _beside(run: RunView, usage: Usage | None, cost: float | None) -> None:
+    """What a summary or a subagent spends is spent by the run; its messages are not the run's."""
+    if usage is None:
+        return
+    run.usage = run.usage.plus(usage)
+    run.cost_usd = None if cost is None or run.cost_usd is None else run.cost_usd + cost
 
 
 def _ended(run: RunView, event: ToolExecutionEnded) -> None:

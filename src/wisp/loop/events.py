@@ -212,7 +212,9 @@ class CompactionCompleted(Event, frozen=True, tag="compaction.completed"):
     tokens_after: int
     """An estimate."""
     usage: Usage | None = None
-    """What the summary cost."""
+    """What the summary used."""
+    cost_usd: float | None = 0.0
+    """What it cost; None where a price is unknown."""
 
 
 class ErrorReported(Event, frozen=True, tag="error"):

@@ -13,6 +13,7 @@ from wisp.loop.boundary import At, Boundary, Decision, Stale, reshaped
 from wisp.loop.events import (
     AgentCompleted,
     AgentStarted,
+    CompactionCompleted,
     ErrorReported,
     Event,
     MessageCompleted,
@@ -225,6 +226,9 @@ class Run:
                 self.basis = None
                 self.refitted = True
             else:
+                if isinstance(item, CompactionCompleted) and item.outcome == "no_gain" and item.usage:
+                    self.spent = self.spent.beside(item.usage, item.cost_usd)
+                    self.overseer.charge(item.usage, item.cost_usd, turn=False)
                 yield item
 
     async def _overflowed(self, failed: Failed) -> AsyncGenerator[Event, None]:

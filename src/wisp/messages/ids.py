@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import datetime
 from typing import Protocol
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letters that look like digits
@@ -90,3 +91,12 @@ def iso(seconds: float) -> str:
     """`seconds` since 1970 as RFC 3339 in UTC with milliseconds."""
     whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     return f"{whole}.{int(seconds * 1000) % 1000:03d}Z"
+
+
+def seconds_of(stamp: str) -> float:
+    """The opposite of `iso`.
+
+    Raises:
+        ValueError: it is no such time.
+    """
+    return datetime.fromisoformat(stamp).timestamp()

@@ -15,10 +15,10 @@ from wisp.loop.events import CompactionCompleted, CompactionStarted, ErrorReport
 from wisp.loop.ports import Fitted
 from wisp.messages.laws import open_calls
 from wisp.messages.message import Message
-from wisp.messages.usage import Price, Usage, cost_of
+from wisp.messages.usage import Usage, cost_of
 from wisp.providers.base import ModelRequest, Provider
 from wisp.session.compact import Plan, plan, shortened, summary_text
-from wisp.session.records import CompactionRecord
+from wisp.session.records import AuditRecord, CompactionRecord, spent_beside
 from wisp.session.state import State
 from wisp.session.summarize import account_of
 
@@ -39,14 +39,14 @@ class WindowKeeper:
     Args:
         provider: who is asked for a summary.
         history: the whole conversation, for the list of files.
-        commit: makes a compaction durable.
+        commit: makes a compaction, or what it cost, durable.
     """
 
     def __init__(
         self,
         provider: Callable[[], Provider],
         history: Callable[[], State],
-        commit: Callable[[CompactionRecord], Awaitable[None]],
+        commit: Callable[[CompactionRecord | AuditRecord], Awaitable[None]],
     ) -> None:
         self._provider = provider
         self._history = history
@@ -99,7 +99,9 @@ class WindowKeeper:
         self, request: ModelRequest, found: Plan, size: tuple[int, int], before: int, reason: str, wanted: str
     ) -> AsyncIterator[Event | Fitted]:
         frame, room = size
-        usage, cost, summary = None, 0.0, ""
+        usage: Usage | None = None
+        cost: float | None = 0.0
+        summary = ""
         if found.summarise:
             account = await account_of(found.summarise, request.model, self._provider(), wanted)
             usage = account.usage
@@ -110,24 +112,21 @@ class WindowKeeper:
                     f"no summary could be made ({account.failure}); facts are kept", "context"
                 )
             if usage is not None:
-                cost = cost_of(usage, request.model.price) or 0.0
+                cost = cost_of(usage, request.model.price)
+                await self._commit(spent_beside("summary", usage, cost))
         first = found.kept[0].id if found.summarise else ""
         made = shortened(request.messages, summary, first, found.pruned)
         after = frame + sum(map(tokens_of, made or ()))
         estimated_before = frame + sum(map(tokens_of, request.messages))
         if made is None or after >= estimated_before:
             self._failures += 1
-            yield CompactionCompleted(reason, "no_gain", before, before, usage)
+            yield CompactionCompleted(reason, "no_gain", before, before, usage, cost)
             return
         self._failures = self._failures + 1 if after > estimated_before * 0.9 else 0
         await self._commit(CompactionRecord(summary, first, found.pruned, reason, before, after))
         self._meter = Meter()
-        yield CompactionCompleted(reason, "completed", before, after, usage)
-        yield Fitted(tuple(made), usage, cost if _known(usage, request.model.price) else None)
-
-
-def _known(usage: Usage | None, price: Price) -> bool:
-    return usage is None or cost_of(usage, price) is not None
+        yield CompactionCompleted(reason, "completed", before, after, usage, cost)
+        yield Fitted(tuple(made), usage, cost)
 
 
 def _too_full(frame: int, before: int, window: int) -> str:

@@ -7,7 +7,9 @@ again: what a summary stands for is then remembered by its place alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
 from wisp.messages.usage import Usage
@@ -121,7 +123,9 @@ class Fold:
     def _audited(self, body: AuditRecord) -> None:
         """What a later run must know of what was told or set; never part of a request."""
         facts = body.facts
-        if body.kind == "repair":
+        if body.kind == "spent":
+            self._spent(facts)
+        elif body.kind == "repair":
             notes = facts.get("notes")
             told = notes if isinstance(notes, list) else ()
             self.state.told.update(note for note in told if isinstance(note, str))
@@ -129,6 +133,18 @@ class Fold:
             for name, change in changed.items():
                 value = change.get("to") if isinstance(change, dict) else None
                 self.state.settings[name] = value if isinstance(value, str) else None
+
+    def _spent(self, facts: dict[str, Any]) -> None:
+        """What summaries and subagents spend is spent by the session."""
+        state = self.state
+        try:
+            usage = msgspec.convert(facts.get("usage"), Usage)
+            cost = msgspec.convert(facts.get("cost_usd"), float | None)
+            state.turns += msgspec.convert(facts.get("turns", 0), int)
+        except msgspec.ValidationError:
+            return
+        state.usage = state.usage.plus(usage)
+        state.cost_usd = None if cost is None or state.cost_usd is None else state.cost_usd + cost
 
     def path(self, target: str) -> list[str]:
         """Ids of the messages from the beginning to `target`.

@@ -13,6 +13,7 @@ import msgspec
 from wisp.messages.content import ToolCall
 from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
 from wisp.messages.tool import Replay
+from wisp.messages.usage import Usage
 
 VERSION = 1
 """The format version this program writes, and the newest it may add to."""
@@ -70,6 +71,19 @@ class AuditRecord(Body, frozen=True, tag="audit"):
 
     kind: str
     facts: dict[str, Any]
+
+
+def spent_beside(by: str, usage: Usage, cost: float | None, turns: int = 0) -> AuditRecord:
+    """What was spent beside the conversation's own requests.
+
+    Args:
+        by: `summary`, or a subagent's name.
+        cost: US dollars; None where a price is unknown.
+        turns: requests that count as turns.
+    """
+    return AuditRecord(
+        "spent", {"by": by, "usage": msgspec.to_builtins(usage), "cost_usd": cost, "turns": turns}
+    )
 
 
 class SnapshotRecord(Body, frozen=True, tag="files.snapshot"):

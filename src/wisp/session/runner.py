@@ -118,7 +118,7 @@ class CodingSession:
         assert self.harness is not None
         return self.harness.provider
 
-    async def _compacted(self, body: CompactionRecord) -> None:
+    async def _compacted(self, body: CompactionRecord | AuditRecord) -> None:
         await self._commit([self._record(body)], sync=True)
 
     @property

@@ -27,6 +27,8 @@ class RunContext:
     """Takes a piece of live output; may be called from any thread, never blocks, never raises."""
     ask: Callable[[str, tuple[str, ...]], Awaitable[str]] | None = None
     """Asks a person a question with options (or none) and waits; None where nobody is there."""
+    call_id: str = ""
+    """Of the call that runs."""
 
 
 Run = Callable[[RunContext], ToolOutcome] | Callable[[RunContext], Awaitable[ToolOutcome]]

@@ -44,6 +44,8 @@ ALIASES: Mapping[str, str] = {
     "query": "pattern",
     "regex": "pattern",
     "include": "glob",
+    "subagent_type": "agent",
+    "agent_type": "agent",
 }
 """Names models use instead, each for one of ours; a tool understands those whose target it has."""
 

@@ -27,6 +27,7 @@ COMMANDS = (
     "mcp",
     "config",
     "context",
+    "rpc",
     "doctor",
     "completion",
 )
@@ -53,6 +54,7 @@ commands:
   wisp mcp list|add|remove|test|login|logout
                               programs and services that offer more tools
   wisp config show            every setting and where it comes from
+  wisp rpc                    a conversation for another program, as JSON-RPC 2.0 on standard input and output
   wisp doctor                 what works here
   wisp completion bash|zsh|fish  a script that completes commands and options
 
@@ -256,6 +258,17 @@ def _chat(argv: list[str]) -> Invocation:
     return _invocation("chat", found)._replace(plain=True, prompt=found.first)
 
 
+def _rpc(argv: list[str]) -> Invocation:
+    parser = Parser(
+        prog="wisp rpc",
+        description="A conversation for another program: JSON-RPC 2.0, one message a line, on standard input "
+        "and output. The options are those of a run.",
+        allow_abbrev=False,
+    )
+    add_to(parser)
+    return _invocation("rpc", parser.parse_args(argv))
+
+
 def _demo(argv: list[str]) -> Invocation:
     parser = Parser(prog="wisp demo", description="Repairs a small project with a scripted model.")
     parser.add_argument("--deny-edits", action="store_true", help="refuse the edit and see what happens")
@@ -376,6 +389,7 @@ _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
     "demo": _demo,
+    "rpc": _rpc,
     "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
     "redo": _undo("redo", "Undo the last undo."),
     "sessions": _sessions,

@@ -1,0 +1,1 @@
+"""`wisp rpc`: the host for other programs, over standard input and output."""

@@ -1,0 +1,123 @@
+"""A copy of a repository's working folder, made and taken back by git: where a subagent may write.
+
+It begins as the folder is now, changes that were not committed included, and ends as a patch.  Git is run
+with nothing of a repository's configuration that runs programs at these commands.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+
+from wisp.messages.tool import ToolFailure
+from wisp.workspace.errors import Refused
+from wisp.workspace.process import quiet_environment, run
+from wisp.workspace.stop import StopToken
+
+PATIENCE = 120.0
+"""Seconds for one git command."""
+MOST_OUTPUT = 64 << 20
+_INERT = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "diff.ignoreSubmodules=all")
+_NOBODY = {
+    "GIT_AUTHOR_NAME": "wisp",
+    "GIT_AUTHOR_EMAIL": "wisp@localhost",
+    "GIT_COMMITTER_NAME": "wisp",
+    "GIT_COMMITTER_EMAIL": "wisp@localhost",
+}
+
+
+class Worktree:
+    """One such copy; blocking.
+
+    Args:
+        source: a folder in a repository; absolute.
+        env: the environment of commands.
+        now: seconds that never go backwards.
+
+    Raises:
+        ToolFailure: there is no repository, or git could not do it.
+    """
+
+    def __init__(self, source: str, env: Mapping[str, str], now: Callable[[], float]) -> None:
+        self._source = source
+        self._env = {**quiet_environment(env), **_NOBODY}
+        self._now = now
+        top = self._git(source, "rev-parse", "--show-toplevel").decode().strip()
+        self._start = self._as_it_is(top)
+        self._base = tempfile.mkdtemp(prefix="wisp-worktree-")
+        self._path = os.path.join(os.path.realpath(self._base), os.path.basename(top) or "work")
+        try:
+            self._git(top, "worktree", "add", "--detach", self._path, self._start)
+        except BaseException:
+            shutil.rmtree(self._base, ignore_errors=True)
+            raise
+        self.cwd = os.path.normpath(os.path.join(self._path, os.path.relpath(os.path.realpath(source), top)))
+        """What stands for the source folder."""
+        os.makedirs(self.cwd, exist_ok=True)
+
+    def _as_it_is(self, top: str) -> str:
+        """A commit, on no branch, of the folder as it is now."""
+        with tempfile.TemporaryDirectory(prefix="wisp-index-") as folder:
+            own = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
+            parent: tuple[str, ...] = ()
+            try:
+                head = self._git(top, "rev-parse", "--verify", "HEAD").decode().strip()
+                self._git(top, "read-tree", head, more=own)
+                parent = ("-p", head)
+            except ToolFailure:
+                pass  # nothing was committed yet
+            self._git(top, "add", "-A", more=own)
+            tree = self._git(top, "write-tree", more=own).decode().strip()
+        return self._git(top, "commit-tree", *parent, "-m", "as it was", tree).decode().strip()
+
+    def changes(self) -> tuple[bytes, str]:
+        """Everything that is otherwise now: a patch for `git apply` and a summary; empty for nothing."""
+        self._git(self._path, "add", "-A")
+        patch = self._git(
+            self._path, "diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv", self._start
+        )
+        stat = self._git(
+            self._path, "diff", "--cached", "--stat", "--no-ext-diff", "--no-textconv", self._start
+        )
+        return patch, stat.decode("utf-8", "replace").strip()
+
+    def remove(self) -> None:
+        """Take it away with all that is in it; a rest that cannot be removed stays."""
+        try:
+            self._git(self._source, "worktree", "remove", "--force", "--force", self._path)
+        except ToolFailure:
+            pass
+        shutil.rmtree(self._base, ignore_errors=True)
+
+    def _git(self, folder: str, *words: str, more: Mapping[str, str] | None = None) -> bytes:
+        out, err = bytearray(), bytearray()
+
+        def take(piece: bytes) -> bool:
+            out.extend(piece)
+            return len(out) <= MOST_OUTPUT
+
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            ending = run(
+                ["git", *_INERT, *words],
+                cwd=descriptor,
+                env={**self._env, **(more or {})},
+                timeout=PATIENCE,
+                stop=StopToken(),
+                now=self._now,
+                output=take,
+                errors=err.extend,
+            )
+        except Refused as exc:
+            raise ToolFailure(
+                "unavailable", f"git is needed for a worktree and could not be run: {exc}"
+            ) from None
+        finally:
+            os.close(descriptor)
+        if ending.code != 0:
+            said = err.decode("utf-8", "replace").strip().splitlines()
+            why = said[-1] if said else f"it ended with {ending.how} {ending.code}"
+            raise ToolFailure("unavailable", f"a worktree for the subagent could not be had: {why}")
+        return bytes(out)
