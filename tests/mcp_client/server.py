@@ -179,6 +179,8 @@ def main() -> None:
             if MODE == "modern":
                 send({"id": message["id"], "error": {"code": -32601, "message": "no such method"}})
                 continue
+            while MODE == "slow" and not os.path.exists(MORE[0]):
+                time.sleep(0.02)
             version = MORE[0] if MODE == "version" else message["params"]["protocolVersion"]
             answer(
                 message["id"],
