@@ -14,7 +14,7 @@ from process.program import SETTINGS
 from process.server import ServerThread
 
 from wisp.host.build import open_conversation
-from wisp.host.client import OpenRequest
+from wisp.host.client import CommandRefused, OpenRequest
 from wisp.host.commands import Prompt
 from wisp.host.conversation import Conversation
 from wisp.host.events import AgentCompleted, ErrorReported
@@ -94,6 +94,32 @@ async def test_a_slow_server_delays_nothing_and_its_tools_join_the_next_request(
     assert json.dumps(second.json["messages"]).count(told) == 1
     assert json.dumps(third.json["messages"]).count(told) == 1
     assert told in Path(path).read_text().replace("\\u0027", "'")
+
+
+async def test_a_servers_prompt_is_started_like_a_command_and_is_no_command_itself(talk: Any) -> None:
+    """The server's words begin with a slash: they are words."""
+    with ServerThread([{"text": "one"}]) as server:
+        found = await talk(server, "rich")
+        await _until(found, "started")
+        offered = {command.name: command.arguments for command in found.commands()}
+        events = found.events()
+        reply = await found.slash("/mcp__x__review a.py how=well")
+        async for envelope in events:
+            if isinstance(envelope.event, AgentCompleted):
+                break
+        await events.aclose()
+        with pytest.raises(CommandRefused, match="needs file"):
+            await found.slash("/mcp__x__review")
+        with pytest.raises(CommandRefused, match="no command /mcp__x__nothing"):
+            await found.slash("/mcp__x__nothing")
+        await found.close()
+    assert reply.started
+    assert offered["mcp__x__review"] == "file [how]"
+    assert [name for name in offered if name.startswith("mcp__")] == ["mcp__x__review"]
+    said = server.requests[0].json["messages"][-1]["content"]
+    assert said == (
+        '(the prompt \'review\' of the MCP server \'x\')\n\n/commit {"file": "a.py", "how": "well"}'
+    )
 
 
 async def test_a_server_that_fails_later_is_told(talk: Any) -> None:

@@ -186,7 +186,10 @@ def main() -> None:
                 message["id"],
                 {
                     "protocolVersion": version,
-                    "capabilities": {"tools": {"listChanged": True}},
+                    "capabilities": {
+                        "tools": {"listChanged": True},
+                        **({"resources": {}, "prompts": {}} if MODE == "rich" else {}),
+                    },
                     "serverInfo": {"name": "test", "version": "1"},
                 },
             )
@@ -201,6 +204,51 @@ def main() -> None:
             )
         elif method == "tools/list":
             answer(message["id"], listed(message.get("params", {})))
+        elif method == "resources/list":
+            more = message["params"].get("cursor")
+            answer(
+                message["id"],
+                {
+                    "resources": [{"uri": f"test://{more or 'a'}", "name": "one\x1b[2J"}],
+                    **({} if more else {"nextCursor": "b"}),
+                },
+            )
+        elif method == "resources/templates/list":
+            answer(message["id"], {"resourceTemplates": [{"uriTemplate": "test://{x}", "name": "any"}]})
+        elif method == "resources/read":
+            uri = message["params"]["uri"]
+            if uri == "test://none":
+                send({"id": message["id"], "error": {"code": -32002, "message": "no such resource"}})
+            else:
+                answer(
+                    message["id"],
+                    {
+                        "contents": [
+                            {"uri": uri, "text": "inside"},
+                            {"uri": uri, "mimeType": "image/png", "blob": "iVBORw=="},
+                        ]
+                    },
+                )
+        elif method == "prompts/list":
+            answer(
+                message["id"],
+                {
+                    "prompts": [
+                        {
+                            "name": "review",
+                            "description": "Look at it.",
+                            "arguments": [{"name": "file", "required": True}, {"name": "how"}],
+                        },
+                        {"name": "b\u0430d"},
+                    ]
+                },
+            )
+        elif method == "prompts/get":
+            said = json.dumps(message["params"]["arguments"], sort_keys=True)
+            answer(
+                message["id"],
+                {"messages": [{"role": "user", "content": {"type": "text", "text": f"/commit {said}"}}]},
+            )
         elif method == "tools/call":
             if MODE == "modern":
                 modern_call(message)

@@ -14,6 +14,7 @@ from wisp.mcp.content import outcome_of
 from wisp.mcp.definition import definitions
 from wisp.mcp.intake import Intake, Log
 from wisp.mcp.names import server_keys, tool_names
+from wisp.mcp.prompts import BadArguments, Prompt, filled
 from wisp.mcp.wire import Lines, Message, TooLong
 from wisp.messages.content import Image, Text
 
@@ -94,6 +95,30 @@ def test_descriptions_act_on_no_screen_and_have_an_end() -> None:
     [tool] = definitions([{"name": "t", "description": "a\x1b]52;c;cHduZWQ=\x07b" + "x" * 9000}], [])
     assert tool.description.startswith("abxxx")
     assert len(tool.description) < 4_200
+
+
+REVIEW = Prompt("review", "", ("file", "how"), ("file",))
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("a.py", {"file": "a.py"}),
+        ("a.py very strictly", {"file": "a.py", "how": "very strictly"}),
+        ("how=well a.py", {"file": "a.py", "how": "well"}),
+        ("'a b.py' x=1", {"file": "a b.py", "how": "x=1"}),
+        ("it's", {"file": "it's"}),
+    ],
+)
+def test_what_is_typed_after_a_prompts_name_becomes_its_arguments(typed: str, found: dict[str, str]) -> None:
+    assert filled(REVIEW, typed) == found
+
+
+def test_what_does_not_fit_says_how_it_would() -> None:
+    with pytest.raises(BadArguments, match=r"review needs file: file \[how\]"):
+        filled(REVIEW, "")
+    with pytest.raises(BadArguments, match="takes no arguments"):
+        filled(Prompt("x"), "more")
 
 
 PNG = base64.b64encode(b"\x89PNG").decode()

@@ -13,7 +13,10 @@ import pytest
 from mcp_client.world import plan, running
 
 from wisp.mcp.servers import Servers
+from wisp.messages.content import Image, Text
 from wisp.messages.tool import ToolFailure
+from wisp.tools.base import RunContext
+from wisp.workspace.stop import StopToken
 
 HI = {"message": "hi"}
 
@@ -258,6 +261,30 @@ async def test_a_server_that_ignores_signals_is_ended_all_the_same() -> None:
         assert await said(servers) == "Echo: hi"
         began = time.monotonic()
     assert time.monotonic() - began < 8
+
+
+async def test_resources_are_listed_and_read_through_one_tool_where_there_are_any() -> None:
+    async with running(plan("x", "rich"), plan("y", "plain")) as servers:
+        assert [tool.spec.name for tool in servers.tools()] == [
+            "mcp__x__echo", "mcp__x__resource", "mcp__y__echo",
+        ]  # fmt: skip
+        tool = servers.tools()[1]
+
+        async def read(**arguments: Any) -> Any:
+            prepared = tool.prepare(arguments)
+            assert [(effect.kind, effect.target) for effect in prepared.effects] == [
+                ("ask", "mcp__x__resource")
+            ]
+            return await prepared.run(RunContext(StopToken(), lambda text: None))
+
+        listed = (await read()).text
+        found = await read(uri="test://a")
+        assert listed == "test://a  one\ntest://b  one\ntest://{x}  any"
+        assert found.content == (Text("[resource test://a]\ninside"), Image("image/png", "iVBORw=="))
+        with pytest.raises(ToolFailure, match="no such resource"):
+            await read(uri="test://none")
+        with pytest.raises(ToolFailure, match="takes a uri"):
+            tool.prepare({"path": "x"})
 
 
 async def test_tools_that_change_are_told_and_held_until_somebody_agrees() -> None:

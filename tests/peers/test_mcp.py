@@ -20,6 +20,8 @@ from wisp.mcp.server import Plan
 from wisp.mcp.servers import Servers
 from wisp.mcp.stdio import StdioLink
 from wisp.messages.content import Image
+from wisp.tools.base import RunContext
+from wisp.workspace.stop import StopToken
 
 pytestmark = pytest.mark.peer
 
@@ -47,6 +49,10 @@ async def _tour(servers: Servers) -> None:
     structured = await call("get-structured-content", location="New York")
     assert set(structured.details["structured"]) >= {"temperature", "conditions"}
     assert "file:///work" in (await call("get-roots-list")).text
+    prompts = servers.prompts()
+    assert len(prompts) >= 3 and all(name.startswith("mcp__every__") for name in prompts)
+    listing = next(tool for tool in servers.tools() if tool.spec.name == "mcp__every__resource").prepare({})
+    assert "demo://" in (await listing.run(RunContext(StopToken(), lambda text: None))).text
     wrong = await call("get-sum", a="no number")
     assert wrong.is_error
     await server.call(

@@ -38,7 +38,7 @@ from wisp.session.storage import Storage, StorageFailed
 from wisp.tools.base import Tool
 
 if TYPE_CHECKING:
-    from wisp.mcp.tool import McpTool
+    from wisp.mcp.servers import ServerTool
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ def assemble_host(
     provider: Provider,
     model: ModelInfo,
     tools: Sequence[Tool],
-    external_tools: Sequence[McpTool] = (),
+    external_tools: Sequence[ServerTool] = (),
     gate: Gate,
     approvals: PendingApprovals | None,
     around: Around | None = None,
@@ -149,7 +149,7 @@ def assemble_host(
         skills=around.skills,
         values=around.values,
         on_close=on_close,
-        servers=around.external.states if around.external is not None else tuple,
+        external=around.external,
     )
 
 

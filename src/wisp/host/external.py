@@ -19,8 +19,8 @@ from wisp.workspace.root import Workspace
 
 if TYPE_CHECKING:
     from wisp.host.mcp import Outside
-    from wisp.mcp.servers import Servers
-    from wisp.mcp.tool import McpTool
+    from wisp.mcp.prompts import Prompt
+    from wisp.mcp.servers import Servers, ServerTool
 
 PREFIX = "mcp__"
 """How the names of servers' tools begin."""
@@ -58,7 +58,9 @@ class External:
 
             mask_secrets(self._outside, masker)
 
-    async def tools(self, wait: bool, most: float | None, hurry: asyncio.Event | None) -> Sequence[McpTool]:
+    async def tools(
+        self, wait: bool, most: float | None, hurry: asyncio.Event | None
+    ) -> Sequence[ServerTool]:
         """What can be offered.
 
         Args:
@@ -93,6 +95,39 @@ class External:
             for state in self._servers.states
         )
 
+    def prompts(self) -> dict[str, Prompt]:
+        """The servers' prompts, by the name a person types."""
+        if self._servers is None:
+            return {}
+        return {name: prompt for name, (_, prompt) in sorted(self._servers.prompts().items())}
+
+    async def prompt(self, name: str, typed: str) -> str:
+        """The words of a prompt of that name, with where they are from.
+
+        Args:
+            typed: what followed the name.
+
+        Raises:
+            LookupError: there is no such prompt, it does not take what was typed, or the server says no.
+        """
+        known = self._servers.prompts() if self._servers is not None else {}
+        if name not in known:
+            raise LookupError(f"there is no command /{name}; /help lists them")
+        from wisp.mcp.prompts import BadArguments, filled, text_of
+        from wisp.messages.tool import ToolFailure
+
+        server, prompt = known[name]
+        try:
+            sent = {"name": prompt.name, "arguments": filled(prompt, typed)}
+            text = text_of(await server.ask("prompts/get", sent))
+        except BadArguments as exc:
+            raise LookupError(str(exc)) from None
+        except ToolFailure as exc:
+            raise LookupError(exc.message) from None
+        if not text:
+            raise LookupError(f"the prompt {prompt.name!r} of the MCP server {server.plan.name!r} is empty")
+        return f"(the prompt {prompt.name!r} of the MCP server {server.plan.name!r})\n\n{text}"
+
     def watch(self, tell: Callable[[str], None]) -> None:
         """From here on, tell of servers that fail."""
         if self._servers is not None:
@@ -110,7 +145,7 @@ def wanted(settings: Settings) -> bool:
     return some and any(table.enabled for table in settings.mcp_servers.values())
 
 
-def chosen(tools: Sequence[McpTool], settings: Settings) -> Sequence[McpTool]:
+def chosen(tools: Sequence[ServerTool], settings: Settings) -> Sequence[ServerTool]:
     """Those that the setting `tools` wants: each, or by name, or all of a server as `mcp__NAME`."""
     names = settings.tools
     return tools if names is None else [t for t in tools if any(_is_of(t.spec.name, name) for name in names)]

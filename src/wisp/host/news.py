@@ -19,8 +19,7 @@ from wisp.workspace.background import Backgrounds
 from wisp.workspace.root import Workspace
 
 if TYPE_CHECKING:
-    from wisp.mcp.servers import Servers
-    from wisp.mcp.tool import McpTool
+    from wisp.mcp.servers import Servers, ServerTool
 
 NESTED_BYTES = 8_192
 """Most bytes told of one folder's instructions."""
@@ -44,7 +43,7 @@ class HostNews:
         servers: Servers | None = None,
     ) -> None:
         self._servers = servers
-        self.offer: Callable[[Sequence[McpTool]], None] = lambda tools: None
+        self.offer: Callable[[Sequence[ServerTool]], None] = lambda tools: None
         """Has the next request offer these tools of servers."""
         self._workspace = workspace
         self._backgrounds = backgrounds

@@ -47,9 +47,10 @@ from wisp.host.commands import (
 )
 from wisp.host.events import ContextEstimated, Envelope, PlanSaved, SessionOpened
 from wisp.host.expanding import Expansion, expand
+from wisp.host.external import External
 from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.skills import Skills
-from wisp.host.snapshot import McpServer, Snapshot
+from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
 from wisp.loop.limits import Limits
@@ -83,7 +84,7 @@ class SessionHost:
         skills: Skills | None = None,
         values: Mapping[str, str] | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
-        servers: Callable[[], tuple[McpServer, ...]] = tuple,
+        external: External | None = None,
     ) -> None:
         self._session = session
         self._snapshot = snapshot
@@ -98,7 +99,7 @@ class SessionHost:
         self._values = values or {}
         self._preparing: asyncio.Future[str] | None = None
         self._on_close = on_close
-        self._servers = servers
+        self.external = external or External()
         self._subscribers = Fanout[Envelope]()
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
@@ -126,7 +127,7 @@ class SessionHost:
             provider=self.view.provider or self._snapshot.provider,
             model=self.view.model or self._snapshot.model,
             tools=tuple(tool.name for tool in self.harness.toolbox.specs()),
-            mcp_servers=self._servers(),
+            mcp_servers=self.external.states(),
         )
 
     def context(self) -> ContextEstimated:

@@ -47,7 +47,11 @@ class Slashes:
             for skill in self._talk.host.skills.all()
             if skill.by_person and slash.find(skill.name) is None
         ]
-        return [*slash.COMMANDS, *more]
+        prompts = [
+            SlashCommand(name, prompt.description, prompt.hint)
+            for name, prompt in self._talk.host.external.prompts().items()
+        ]
+        return [*slash.COMMANDS, *more, *prompts]
 
     async def slash(self, line: str) -> Reply:
         """Do what a line that begins with `/` says.
@@ -59,7 +63,10 @@ class Slashes:
         command = slash.find(name)
         if command is None:
             if self._talk.host.skills.find(name) is None:
-                raise CommandRefused(f"there is no command /{name}; /help lists them")
+                try:
+                    line = await self._talk.host.external.prompt(name, rest)
+                except LookupError as exc:
+                    raise CommandRefused(str(exc.args[0])) from None
             await self._talk.send(Prompt(line))
             return Reply(started=True)
         if command.when == "idle" and self._talk.host.running:

@@ -15,6 +15,7 @@ from wisp.mcp.definition import Definition, definitions, words
 from wisp.mcp.headers import mirrored
 from wisp.mcp.peer import Progress, Refusal, Slow
 from wisp.mcp.ports import Answerer, Expired, Link, Lost
+from wisp.mcp.prompts import Prompt, prompts
 from wisp.mcp.session import Session, Unusable
 from wisp.messages.tool import ToolFailure
 
@@ -22,6 +23,7 @@ Status = Literal["configured", "known", "started", "used", "failed"]
 """Named in settings; its tools were seen and it does not run; it runs; a call of it succeeded; it cannot be
 used."""
 
+_CHANGED = ("notifications/tools/list_changed", "notifications/prompts/list_changed")
 RELIST = 0.5
 """Seconds between two looks at a list that keeps changing."""
 
@@ -72,6 +74,8 @@ class Server:
         self.tools: list[Definition] = []
         self.listed: list[str] = []
         """The names of all its tools, also of those that are not wanted."""
+        self.prompts: list[Prompt] = []
+        self.has_resources = False
         self.notes: list[str] = []
         self.error = plan.problem
         self._pins: dict[str, str] = {}
@@ -196,21 +200,47 @@ class Server:
 
     async def _list(self, session: Session) -> None:
         notes: list[str] = []
-        found = []
-        if "tools" in session.capabilities:
-            async for item in session.listed("tools/list", "tools", self.plan.start_limit):
-                found.append(item)
-                if len(found) > 4_096:
-                    raise Unusable("its list of tools has no end")
-        known = definitions(found, notes)
+        tools, offered = await asyncio.gather(
+            self._all(session, "tools", 4_096), self._all(session, "prompts", 1_024)
+        )
+        known = definitions(tools, notes)
+        self.prompts = prompts(offered, notes)
+        self.has_resources = "resources" in session.capabilities
         self.listed = [tool.name for tool in known]
         self.tools = [tool for tool in known if self.plan.wanted(tool.name)]
         self.notes = notes
         for tool in known:
             self._pins.setdefault(tool.name, tool.digest)
 
+    async def _all(self, session: Session, key: str, most: int) -> list[Any]:
+        """Everything of one of its lists; nothing where it says that it has no such list."""
+        found: list[Any] = []
+        if key in session.capabilities:
+            async for item in session.listed(f"{key}/list", key, self.plan.start_limit):
+                found.append(item)
+                if len(found) > most:
+                    raise Unusable(f"its list of {key} has no end")
+        return found
+
+    async def listed_of(self, method: str, key: str, most: int) -> list[Any]:
+        """The first of another of its lists, for a person or a model.
+
+        Raises:
+            ToolFailure: there is none, and why.
+        """
+        asked: dict[str, Any] = {}
+        found: list[Any] = []
+        while len(found) < most:
+            page = await self.ask(method, asked)
+            items, following = page.get(key), page.get("nextCursor")
+            found += items if isinstance(items, list) else []
+            if not items or not isinstance(following, str):
+                break
+            asked = {"cursor": following}
+        return found[:most]
+
     def _told(self, method: str, params: Mapping[str, Any]) -> None:
-        if method == "notifications/tools/list_changed" and not self.starting and self.running:
+        if method in _CHANGED and not self.starting and self.running:
             self._again = True
             if self._relisting is None or self._relisting.done():
                 self._relisting = asyncio.ensure_future(self._relist())

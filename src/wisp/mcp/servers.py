@@ -11,8 +11,14 @@ from collections.abc import Callable, Sequence
 from wisp.mcp.content import Keep
 from wisp.mcp.names import server_keys, tool_names
 from wisp.mcp.ports import Answerer
+from wisp.mcp.prompts import Prompt
+from wisp.mcp.resources import OWN_NAME, ResourceTool
 from wisp.mcp.server import Plan, Server, State
 from wisp.mcp.tool import McpTool
+
+ServerTool = McpTool | ResourceTool
+RESOURCES = "wisp:resource"
+"""What the tool for resources is called where a server has a tool of its usual name."""
 
 
 class Servers:
@@ -30,7 +36,7 @@ class Servers:
             for plan in sorted(plans, key=lambda plan: plan.name)
         ]
         self._keys = server_keys(plan.name for plan in plans)
-        self._taken: tuple[McpTool, ...] = ()
+        self._taken: tuple[ServerTool, ...] = ()
         self._fresh = False
         self._told: dict[str, str] = {}
         self.tell: Callable[[str], None] = lambda said: None
@@ -67,17 +73,28 @@ class Servers:
         """All of them, by name."""
         return tuple(server.state for server in self._all)
 
-    def tools(self) -> tuple[McpTool, ...]:
+    def tools(self) -> tuple[ServerTool, ...]:
         """What is there to be offered now: by server, then by name, so that requests begin alike."""
-        found = []
+        found: list[ServerTool] = []
         for server in self._all:
-            names = tool_names(self._keys[server.plan.name], server.listed)
+            own = RESOURCES if OWN_NAME in server.listed else OWN_NAME
+            names = tool_names(self._keys[server.plan.name], [*server.listed, own])
+            if server.has_resources and server.plan.wanted(own):
+                found.append(ResourceTool(names[own], server, self._keep))
             found += [
                 McpTool(names[definition.name], server, definition, self._keep) for definition in server.tools
             ]
         return tuple(sorted(found, key=lambda tool: tool.spec.name))
 
-    def take(self) -> tuple[McpTool, ...]:
+    def prompts(self) -> dict[str, tuple[Server, Prompt]]:
+        """The prompts of all servers, by the name a person types."""
+        found = {}
+        for server in self._all:
+            names = tool_names(self._keys[server.plan.name], [prompt.name for prompt in server.prompts])
+            found.update({names[prompt.name]: (server, prompt) for prompt in server.prompts})
+        return found
+
+    def take(self) -> tuple[ServerTool, ...]:
         """As `tools`; what is told by `news` afterwards is counted from here."""
         self._fresh = False
         self._taken = self.tools()
