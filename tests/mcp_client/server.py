@@ -55,6 +55,9 @@ def receive() -> dict[str, Any]:
 def tools() -> list[dict[str, Any]]:
     if MODE == "names":
         return [{**ECHO, "name": name} for name in json.loads(MORE[0])]
+    if MODE == "tools_file":
+        with open(MORE[0]) as file:
+            return json.load(file)
     if MODE == "tools":
         return json.loads(MORE[0])
     return [ECHO]

@@ -179,6 +179,62 @@ def test_filters_and_switches_are_obeyed(tmp_path: Path) -> None:
     ] * 3
 
 
+def test_tools_that_would_take_more_than_a_tenth_of_the_window_are_found_and_called_on_demand(
+    tmp_path: Path,
+) -> None:
+    """200,000 tokens of window, 40 tools of about 1,000 tokens; a call is judged under the tool's own name."""
+    tools = [
+        {
+            "name": f"t{n}",
+            "description": f"number {n}",
+            "inputSchema": {"type": "object", "description": "d" * 4000},
+        }
+        for n in range(40)
+    ]
+    listed = tmp_path / "tools.json"
+    listed.write_text(json.dumps(tools))
+    steps = [
+        _call("mcp_tools"),
+        _call("mcp_tools", query="number 17"),
+        {"text": "x", "calls": [
+            {"name": "mcp_call", "arguments": {"tool": f"mcp__x__t{n}", "arguments": {"message": str(n)}}} for n in (17, 18, 99)
+        ]},
+        DONE,
+    ]  # fmt: skip
+    with ServerThread(steps) as server:
+        program = _program(tmp_path, server, _table("x", "tools_file", str(listed)))
+        done = program.run(
+            "-p", "go", "--allow", "mcp__x", "--deny", "mcp__x__t18", "--output-format", "json"
+        )
+    offered = _offered(server.requests[0])
+    assert offered[-2:] == ["mcp_tools", "mcp_call"]
+    assert not any(name.startswith("mcp__") for name in offered)
+    assert "mcp__x__t39: number 39" in _result(server.requests[1])
+    assert "mcp__x__t17: number 17" in _result(server.requests[2]) and '"dddd' in _result(server.requests[2])
+    answers = [message["content"] for message in server.requests[3].json["messages"][-3:]]
+    assert answers[0] == "Echo: 17"
+    assert "mcp__x__t18" in answers[1] and "denied" in answers[1]
+    assert "there is no tool" in answers[2]
+    assert [one["tool"] for one in json.loads(done.stdout)["permission_denials"]] == ["mcp_call"]
+
+
+def test_a_tool_that_is_described_otherwise_than_in_earlier_runs_is_named_once(tmp_path: Path) -> None:
+    """Kept as digests, by server; the order of keys is no change, another server under the name is another."""
+    listed = tmp_path / "tools.json"
+    said: list[str] = []
+    with ServerThread([DONE] * 5) as server:
+        program = _program(tmp_path, server, _table("x", "tools_file", str(listed)))
+        for words, keys in (("a", "ab"), ("a", "ba"), ("b", "ab"), ("b", "ab")):
+            schema = {"type": "object", "properties": {key: {} for key in keys}}
+            listed.write_text(
+                json.dumps([{"name": "t", "description": words, "inputSchema": schema}, {"name": "u"}])
+            )
+            said.append(program.run("-p", "go").stderr)
+    told = "the MCP server 'x': described otherwise than in earlier runs: t"
+    assert [told in one for one in said] == [False, False, True, False]
+    assert (program.home / "state" / "mcp-pins.json").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_project_starts_nothing_before_its_list_was_agreed_to_and_again_after_it_changed(
     tmp_path: Path,
 ) -> None:

@@ -19,7 +19,7 @@ from wisp.harness.ports import CallHooks, FixedInstructions, Questioner
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
 from wisp.host.client import OpenFailed
-from wisp.host.external import External, chosen
+from wisp.host.external import External, offerable
 from wisp.host.news import HostNews
 from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.service import SessionHost
@@ -93,11 +93,13 @@ def assemble_host(
     """
     around = around or Around()
     observe = around.news.touched if around.news is not None else None
-    toolbox = Toolbox(
-        [*tools, *chosen(external_tools, settings)], gate, observe, around.questioner, around.hooks
-    )
+
+    def offer(found: Sequence[ServerTool]) -> list[Tool]:
+        return [*tools, *offerable(found, settings, model.context_window)]
+
+    toolbox = Toolbox(offer(external_tools), gate, observe, around.questioner, around.hooks)
     if around.news is not None:
-        around.news.offer = lambda found: toolbox.offer([*tools, *chosen(found, settings)])
+        around.news.offer = lambda found: toolbox.offer(offer(found))
     session = _session(storage, clock, cwd, session_id, model, around)
     ledger = around.ledger or ledger_of(settings, session.state, around.day_file, clock)
 

@@ -9,11 +9,13 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from wisp.context.estimate import tokens_of_frame
 from wisp.harness.masking import Masker
 from wisp.host.configure import Configured
 from wisp.host.settings import Settings
 from wisp.host.snapshot import McpServer
 from wisp.messages.ids import Clock
+from wisp.tools.base import Tool
 from wisp.workspace.box import Box
 from wisp.workspace.root import Workspace
 
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from wisp.mcp.prompts import Prompt
     from wisp.mcp.servers import Servers, ServerTool
 
+SHARE = 10
+"""Servers' tools may take this part of the window with all that is known of them: a tenth."""
+USUAL_WINDOW = 128_000
+"""Tokens, where a model's window is not known."""
 PREFIX = "mcp__"
 """How the names of servers' tools begin."""
 
@@ -149,6 +155,21 @@ def chosen(tools: Sequence[ServerTool], settings: Settings) -> Sequence[ServerTo
     """Those that the setting `tools` wants: each, or by name, or all of a server as `mcp__NAME`."""
     names = settings.tools
     return tools if names is None else [t for t in tools if any(_is_of(t.spec.name, name) for name in names)]
+
+
+def offerable(tools: Sequence[ServerTool], settings: Settings, window: int | None) -> Sequence[Tool]:
+    """Those of `tools` that the settings want, as they are offered.
+
+    Args:
+        window: tokens of the model's window; where all together would take too much of it, two tools stand
+            for them all.
+    """
+    found = chosen(tools, settings)
+    if not found or tokens_of_frame((), [tool.spec for tool in found]) * SHARE <= (window or USUAL_WINDOW):
+        return found
+    from wisp.mcp.ondemand import on_demand
+
+    return on_demand(found)
 
 
 def _is_of(tool: str, name: str) -> bool:

@@ -17,6 +17,7 @@ from wisp._version import __version__
 from wisp.harness.masking import Masker
 from wisp.host.childenv import child_environment
 from wisp.host.configure import Configured
+from wisp.host.mcppins import Pins
 from wisp.host.project import FILE as PROJECT_FILE
 from wisp.host.secrets import without_secrets
 from wisp.host.settings import McpOAuthSettings, McpServerSettings, absolute
@@ -24,6 +25,7 @@ from wisp.mcp.ports import Link, NotOffered
 from wisp.mcp.server import Plan
 from wisp.mcp.servers import Servers
 from wisp.mcp.stdio import StdioLink
+from wisp.messages.codec import ascii_json
 from wisp.messages.ids import Clock
 from wisp.providers.errors import ProviderError
 from wisp.providers.registry import VENDORS
@@ -162,7 +164,16 @@ def _plan(name: str, table: McpServerSettings, outside: Outside) -> Plan:
         table.call_timeout,
         lambda tool: _wanted(tool, table),
         problem,
+        Pins(outside.configured.paths.mcp_pins, _identity(name, table)).exchange,
     )
+
+
+def _identity(name: str, table: McpServerSettings) -> str:
+    """What a server is, so that another under its name is another: how it is started or reached."""
+    import hashlib
+
+    said = [table.command, table.args, table.url, table.cwd, sorted(table.env), sorted(table.headers)]
+    return f"{name} {hashlib.sha256(ascii_json(said)).hexdigest()[:16]}"
 
 
 def _wanted(tool: str, table: McpServerSettings) -> bool:

@@ -45,6 +45,8 @@ class Plan(NamedTuple):
     """Which of its tools are offered."""
     problem: str = ""
     """Why it is not started at all."""
+    pinned: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda now: {}
+    """Keeps the digests of its tools, by name; what was kept before."""
 
 
 class State(NamedTuple):
@@ -208,9 +210,18 @@ class Server:
         self.has_resources = "resources" in session.capabilities
         self.listed = [tool.name for tool in known]
         self.tools = [tool for tool in known if self.plan.wanted(tool.name)]
+        if not self._pins:
+            notes[:0] = self._changes({tool.name: tool.digest for tool in known})
         self.notes = notes
         for tool in known:
             self._pins.setdefault(tool.name, tool.digest)
+
+    def _changes(self, now: Mapping[str, str]) -> list[str]:
+        """A note where tools are described otherwise than in earlier runs."""
+        before = self.plan.pinned(now) if now else {}
+        changed = [name for name in now if before.get(name, now[name]) != now[name]]
+        told = ", ".join(changed[:10]) + (" and more" if len(changed) > 10 else "")
+        return [f"described otherwise than in earlier runs: {told}"] if changed else []
 
     async def _all(self, session: Session, key: str, most: int) -> list[Any]:
         """Everything of one of its lists; nothing where it says that it has no such list."""

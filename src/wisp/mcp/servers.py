@@ -17,6 +17,8 @@ from wisp.mcp.server import Plan, Server, State
 from wisp.mcp.tool import McpTool
 
 ServerTool = McpTool | ResourceTool
+MOST_NAMED = 30
+"""Tools that one line of news names."""
 RESOURCES = "wisp:resource"
 """What the tool for resources is called where a server has a tool of its usual name."""
 
@@ -140,4 +142,7 @@ class Servers:
 
 
 def _line(server: str, what: str, names: Sequence[str]) -> list[str]:
-    return [f"the MCP server {server!r}: {what}: {', '.join(names)}"] if names else []
+    if not names:
+        return []
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return [f"the MCP server {server!r}: {what}: {', '.join(names[:MOST_NAMED])}{more}"]
