@@ -25,7 +25,7 @@ class Pins:
         self._path, self._server = path, server
 
     def exchange(self, now: Mapping[str, str]) -> Mapping[str, str]:
-        """Keep these digests, by the tools' names; what was kept before.  A full disk costs the next notice."""
+        """Keep these digests, by the tools' names; what was kept before.  A full disk costs a notice."""
         found = self._all()
         before = found.pop(self._server, {})
         if before == {**before, **now}:
