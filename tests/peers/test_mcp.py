@@ -16,6 +16,7 @@ from mcp_client.world import program, running
 from peers.others import NODE, PEERS, free_port, served, there
 
 from wisp.mcp.content import outcome_of
+from wisp.mcp.prompts import filled, text_of
 from wisp.mcp.server import Plan
 from wisp.mcp.servers import Servers
 from wisp.mcp.stdio import StdioLink
@@ -28,6 +29,8 @@ pytestmark = pytest.mark.peer
 MODULES = PEERS / "mcp" / "node_modules"
 EVERYTHING = MODULES / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
 CONFORMANCE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+SDK = PEERS / "mcp-sdk" / "bin" / "python"
+SDK_SERVER = Path(__file__).with_name("mcp_sdk_server.py")
 DRIVER = Path(__file__).with_name("mcp_driver.py")
 
 
@@ -96,3 +99,38 @@ def test_every_scored_scenario_of_the_conformance_suite_passes(revision: str, tm
         capture_output=True, text=True, timeout=850, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:]
+
+
+async def _sdk_tour(servers: Servers, protocol: str) -> None:
+    server = servers.find("sdk")
+    assert server is not None and server.running, servers.states
+    assert servers.states[0].protocol == protocol
+    assert [tool.spec.name for tool in servers.tools()] == [
+        "mcp__sdk__add",
+        "mcp__sdk__fail",
+        "mcp__sdk__resource",
+    ]
+    assert outcome_of(await server.call("add", {"a": 2, "b": 3}), lambda data: "").details == {
+        "structured": {"result": 5}
+    }
+    failed = outcome_of(await server.call("fail", {}), lambda data: "")
+    assert failed.is_error and "fail" in failed.text
+    reading = servers.tools()[2].prepare({"uri": "test://one"})
+    assert "the first" in (await reading.run(RunContext(StopToken(), lambda text: None))).text
+    _, prompt = servers.prompts()["mcp__sdk__greet"]
+    said = text_of(await server.ask("prompts/get", {"name": prompt.name, "arguments": filled(prompt, "Ada")}))
+    assert said == "Greet Ada."
+
+
+async def test_a_server_on_the_official_sdk_over_stdio() -> None:
+    """It speaks both eras; the handshake, which every server knows, is tried first."""
+    start = program(str(there(SDK)), str(SDK_SERVER), "stdio")
+    async with running(Plan("sdk", lambda: StdioLink(start, time.monotonic), start_limit=60.0)) as servers:
+        await _sdk_tour(servers, "2025-11-25")
+
+
+async def test_a_server_on_the_official_sdk_over_http_in_the_newest_era() -> None:
+    port = free_port()
+    with served([str(there(SDK)), str(SDK_SERVER), "http", str(port)], port):
+        async with running(web_plan("sdk", f"http://127.0.0.1:{port}/mcp", time.monotonic)) as servers:
+            await _sdk_tour(servers, "2026-07-28")
