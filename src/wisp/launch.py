@@ -94,9 +94,13 @@ def _dispatch(invocation: Invocation) -> int:
         return _screen(invocation)
     if command in ("run", "chat"):
         from wisp.frontends.cli.run import run
-        from wisp.host.build import open_conversation, open_host
+        from wisp.host.build import Overrides, open_conversation, open_host
 
-        return run(invocation, open_host, open_conversation)
+        return run(
+            invocation,
+            lambda request, hurry: open_host(request, Overrides(hurry=hurry)),
+            open_conversation,
+        )
     if command == "acp":
         return _acp(invocation)
     if command == "rpc":
@@ -127,6 +131,10 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.frontends.cli.login import run_login
 
         return run_login(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
+    if command == "mcp":
+        from wisp.frontends.cli.mcp import run_mcp
+
+        return run_mcp(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
     if command == "sessions":
         from wisp.frontends.cli.sessions import run_sessions
 

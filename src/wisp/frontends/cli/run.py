@@ -15,8 +15,8 @@ from wisp.host.mentions import mentions
 from wisp.host.showing import safe
 from wisp.host.view import RunView
 
-Opener = Callable[[OpenRequest], Awaitable[HostClient]]
-"""Builds a host; raises `OpenFailed`."""
+Opener = Callable[[OpenRequest, asyncio.Event], Awaitable[HostClient]]
+"""Builds a host; raises `OpenFailed`.  Once the event is set it waits for nobody any more."""
 
 
 Converser = Callable[[OpenRequest], Awaitable[ConversationClient]]
@@ -113,7 +113,7 @@ async def _headless(invocation: Invocation, prompt: Prompt, opener: Opener, form
     stopper = Stopper()
     asks = form == "text" and is_terminal(sys.stdin) and is_terminal(sys.stderr)
     try:
-        client = await opener(request_of(invocation, interactive=asks))
+        client = await opener(request_of(invocation, interactive=asks), stopper.stopping)
     except OpenFailed as exc:
         return failed(str(exc), exc.exit_code, form)
     outputs: dict[str, Callable[[], Output]] = {"json": JsonOutput, "stream-json": StreamOutput}
