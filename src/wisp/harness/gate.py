@@ -170,6 +170,8 @@ def _session_rule(prepared: Prepared) -> str:
     if effect.kind == "execute":
         words = plain_words(effect.target)
         return f"bash({' '.join(words)})" if words and storable(words) else ""
+    if effect.kind == "ask" and effect.target == prepared.tool:
+        return prepared.tool
     if effect.kind == "write" and effect.inside and not any(c in effect.target for c in "*?[]()"):
         return f"edit({effect.target})"
     return ""

@@ -95,11 +95,15 @@ class Toolbox:
         self._questioner = questioner
         self._observe = observe or (lambda effects: None)
         self.masker = gate.masker
-        self._tools = {tool.spec.name: tool for tool in tools}
-        self._specs = tuple(tool.spec for tool in tools)
+        self.offer(tools)
         self.gate = gate
         self._written: dict[str, int] = {}
         self._pool: ThreadPoolExecutor | None = None
+
+    def offer(self, tools: Sequence[Tool]) -> None:
+        """Offer these from the next request on; calls that were prepared before keep their tool."""
+        self._tools = {tool.spec.name: tool for tool in tools}
+        self._specs = tuple(tool.spec for tool in tools)
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is offered."""

@@ -12,6 +12,7 @@ from typing import Any
 from wisp.host import queries as ask
 from wisp.host.client import CommandRefused
 from wisp.host.events import CredentialsShown
+from wisp.host.external import PREFIX
 from wisp.host.reports import cost_text
 from wisp.host.service import SessionHost
 from wisp.host.small import HostLibrary
@@ -33,6 +34,9 @@ async def answer(query: ask.Query, host: SessionHost, library: HostLibrary) -> A
         return ask.State(host.snapshot(), host.view, host.running, host.queue)
     if isinstance(query, ask.GetMessages):
         return await asyncio.to_thread(page, host, query.before, _bounded(query.limit))
+    if isinstance(query, ask.GetMcp):
+        now = host.snapshot()
+        return ask.Servers(now.mcp_servers, tuple(name for name in now.tools if name.startswith(PREFIX)))
     if isinstance(query, ask.GetQueue):
         return host.queue
     if isinstance(query, ask.GetContext):

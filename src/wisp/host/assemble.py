@@ -7,6 +7,7 @@ harness and host take hold of each other.  Which parts they are is decided in `h
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,6 +19,7 @@ from wisp.harness.ports import CallHooks, FixedInstructions, Questioner
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
 from wisp.host.client import OpenFailed
+from wisp.host.external import External, offerable
 from wisp.host.news import HostNews
 from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.service import Attach, SessionHost
@@ -34,6 +36,9 @@ from wisp.session.ports import FileHistory
 from wisp.session.runner import CodingSession
 from wisp.session.storage import Storage, StorageFailed
 from wisp.tools.base import Tool
+
+if TYPE_CHECKING:
+    from wisp.mcp.servers import ServerTool
 
 
 class Around(msgspec.Struct, frozen=True):
@@ -54,6 +59,8 @@ class Around(msgspec.Struct, frozen=True):
     hooks: CallHooks | None = None
     attach: Attach | None = None
     """Reads the files of a prompt."""
+    external: External | None = None
+    """The MCP servers."""
     ledger: Ledger | None = None
     """Instead of the session's own."""
     branch: str = ""
@@ -65,6 +72,7 @@ def assemble_host(
     provider: Provider,
     model: ModelInfo,
     tools: Sequence[Tool],
+    external_tools: Sequence[ServerTool] = (),
     gate: Gate,
     approvals: PendingApprovals | None,
     around: Around | None = None,
@@ -81,12 +89,21 @@ def assemble_host(
 ) -> SessionHost:
     """Put the parts together; whatever they are, they are joined the same way.
 
+    Args:
+        external_tools: those of servers that are there already; others may take their place later.
+
     Raises:
         OpenFailed: the stored session cannot be continued.
     """
     around = around or Around()
     observe = around.news.touched if around.news is not None else None
-    toolbox = Toolbox(tools, gate, observe, around.questioner, around.hooks)
+
+    def offer(found: Sequence[ServerTool]) -> list[Tool]:
+        return [*tools, *offerable(found, settings, model.context_window)]
+
+    toolbox = Toolbox(offer(external_tools), gate, observe, around.questioner, around.hooks)
+    if around.news is not None:
+        around.news.offer = lambda found: toolbox.offer(offer(found))
     session = _session(storage, clock, cwd, session_id, model, around)
     ledger = around.ledger or ledger_of(settings, session.state, around.day_file, clock)
 
@@ -109,23 +126,18 @@ def assemble_host(
         )
 
     session.attach(make)
-    snapshot = Snapshot(
-        session_id=session.id,
-        session_path=session.where,
+    snapshot = _snapshot(
+        session,
+        provider,
+        model,
+        toolbox,
+        settings,
+        blocks,
+        around,
+        notes,
         resumed=resumed,
-        provider=provider.name,
-        model=model.id,
-        tools=tuple(tool.spec.name for tool in tools),
         cwd=cwd,
-        permission_mode=gate.policy.mode,
-        sandbox=sandbox,
-        instructions=tuple(InstructionFile(b.source, b.size) for b in blocks if b.name != "environment"),
-        notes=notes,
-        messages=session.state.count,
-        output_format=settings.output_format,
-        effort=settings.effort,
-        branch=around.branch,
-        skills=tuple(skill.name for skill in around.skills.all()),
+        box=sandbox,
     )
     return SessionHost(
         session,
@@ -141,6 +153,42 @@ def assemble_host(
         values=around.values,
         attach=around.attach,
         on_close=on_close,
+        external=around.external,
+    )
+
+
+def _snapshot(
+    session: CodingSession,
+    provider: Provider,
+    model: ModelInfo,
+    toolbox: Toolbox,
+    settings: Settings,
+    blocks: Sequence[Block],
+    around: Around,
+    notes: tuple[str, ...],
+    *,
+    resumed: bool,
+    cwd: str,
+    box: str,
+) -> Snapshot:
+    """What a front end is told at first."""
+    return Snapshot(
+        session_id=session.id,
+        session_path=session.where,
+        resumed=resumed,
+        provider=provider.name,
+        model=model.id,
+        tools=tuple(tool.name for tool in toolbox.specs()),
+        cwd=cwd,
+        permission_mode=toolbox.gate.policy.mode,
+        sandbox=box,
+        instructions=tuple(InstructionFile(b.source, b.size) for b in blocks if b.name != "environment"),
+        notes=notes,
+        messages=session.state.count,
+        output_format=settings.output_format,
+        effort=settings.effort,
+        branch=around.branch,
+        skills=tuple(skill.name for skill in around.skills.all()),
     )
 
 

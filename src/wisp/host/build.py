@@ -25,7 +25,8 @@ from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.commands import Prompt
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.delegating import Delegation, Surroundings
-from wisp.host.events import ProcessEnded
+from wisp.host.events import ErrorReported, ProcessEnded
+from wisp.host.external import External
 from wisp.host.instructions import instruction_stack
 from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
@@ -74,6 +75,8 @@ class Overrides(msgspec.Struct, frozen=True):
     """Added to those that are built in."""
     instructions: tuple[str, ...] = ()
     """Blocks after all others."""
+    hurry: asyncio.Event | None = None
+    """Once it is set, nobody is waited for any more."""
     storage: Storage | None = None
     """Where the conversation is kept, instead of a session file."""
 
@@ -95,7 +98,15 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     Raises:
         OpenFailed: it cannot be; says why and what to do.  A limit that cannot be read is a reason.
     """
-    own = overrides or Overrides()
+    external = External()
+    try:
+        return await _open(request, overrides or Overrides(), external)
+    except BaseException:
+        await external.close()
+        raise
+
+
+async def _open(request: OpenRequest, own: Overrides, external: External) -> SessionHost:
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
     if configured.lost_bounds:
@@ -116,10 +127,12 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     backgrounds = Backgrounds()
     mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
+    external.begin(configured, workspace, env, clock, box)
     stack = instruction_stack(configured, workspace, clock)
     talks = own.questioner or questions
     ledger = ReadLedger()
     hooks = _hooks(settings, workspace, child_env, clock, ledger)
+    problems = map(str, configured.resolved.problems)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     asked, fixed = own.approver or pending, own.provider is not None
     delegation = Delegation(
@@ -130,6 +143,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     tools = offered(configured, built_in, stack.skills, talks, (*delegation.tools(), *own.tools))
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     gate = Gate(policy, asked, _masker(env, service))
+    external.mask(gate.masker)
     checker, wish = _checking(request, configured, clock, own.boundary)
     told = [block("program", text, "the calling program") for text in own.instructions]
     blocks = [*stack.blocks, *told, *wish]
@@ -139,6 +153,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         provider=service.provider,
         model=service.model,
         tools=tools,
+        external_tools=await external.tools(not request.converses, settings.max_time, own.hurry),
         gate=gate,
         approvals=pending,
         around=Around(
@@ -147,7 +162,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
             boundary=checker or own.boundary,
             day_file=configured.paths.day_file,
             skills=stack.skills,
-            news=HostNews(workspace, backgrounds, trusted=configured.trusted),
+            news=HostNews(workspace, backgrounds, trusted=configured.trusted, servers=external.servers),
             values={"ATTRIBUTION": attribution(settings)},
             files=files,
             prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
@@ -155,6 +170,7 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
             hooks=hooks,
             branch=stack.branch,
             attach=_attacher(built_in, gate, request.attach),
+            external=external,
         ),
         storage=storage,
         session_id=session_id,
@@ -165,16 +181,17 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         clock=clock,
         sandbox=box_state(box),
         notes=(
-            *map(str, configured.resolved.problems),
+            *problems,
             *service.notes,
             *mended,
             *stack.notes,
             *(hooks.notes if hooks is not None else ()),
+            *external.notes,
             *delegation.notes,
         ),
-        on_close=_closing(backgrounds, box, workspace, service),
+        on_close=_closing(external, backgrounds, box, workspace, service),
     )
-    _connect(host, checker, hooks, backgrounds)
+    _connect(host, checker, hooks, backgrounds, external)
     delegation.parent = host
     if request.record or request.replay:
         _tell_variables(service.transport, host.snapshot(), blocks)
@@ -211,11 +228,12 @@ def _attacher(tools: Sequence[Tool], gate: Gate, first: Sequence[str]) -> Attach
 
 
 def _closing(
-    backgrounds: Backgrounds, box: Box, workspace: Workspace, service: ModelService
+    external: External, backgrounds: Backgrounds, box: Box, workspace: Workspace, service: ModelService
 ) -> Callable[[], Awaitable[None]]:
     """How everything that was opened for a conversation is let go of."""
 
     async def close() -> None:
+        await external.close()
         backgrounds.close()
         box.close()
         workspace.close()
@@ -267,13 +285,18 @@ def _file_history(storage: Storage, workspace: Workspace, configured: Configured
 
 
 def _connect(
-    host: SessionHost, checker: AnswerCheck | None, hooks: Hooks | None, backgrounds: Backgrounds
+    host: SessionHost,
+    checker: AnswerCheck | None,
+    hooks: Hooks | None,
+    backgrounds: Backgrounds,
+    external: External,
 ) -> None:
     """Let what has something to tell reach the front ends."""
     if checker is not None:
         checker.tell = host.tell
     if hooks is not None:
         hooks.watch(host.snapshot, host.tell)
+    external.watch(lambda said: host.tell(ErrorReported(said, "mcp")))
     backgrounds.on_end = _telling(host, asyncio.get_running_loop())
 
 

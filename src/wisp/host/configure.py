@@ -75,7 +75,7 @@ def configure(request: OpenRequest, env: Mapping[str, str], clock: Clock) -> Con
     book = TrustBook(paths.trust_file, clock)
     trusted = not request.no_project and (request.trust or book.state(cwd) == "trusted")
     layers = [user]
-    if trusted and os.path.lexists(os.path.join(cwd, ".wisp")):
+    if trusted and any(os.path.lexists(os.path.join(cwd, name)) for name in (".wisp", ".mcp.json")):
         from wisp.host.project import admitted, read_project
 
         own = merge([user, *environment_layers(env)]).settings

@@ -88,7 +88,7 @@ class Server:
         if not client.authorization_url:
             raise OAuthError("this provider has no authorization_url; log in with --device")
         challenge = oauth.new_challenge(os.urandom(64))
-        callback = _Callback(challenge.state)
+        callback = Callback(challenge.state)
         redirect = await callback.open(self._port)
         try:
             show(oauth.authorization_address(client, challenge, redirect))
@@ -180,7 +180,7 @@ async def whole(answer: Response) -> tuple[int, bytes]:
     return answer.status, b"".join(pieces)
 
 
-class _Callback:
+class Callback:
     """A listener on 127.0.0.1 that waits for the one request which answers our question.
 
     Whatever else arrives is refused and changes nothing: any page in the person's browser can send
@@ -191,6 +191,8 @@ class _Callback:
         self._state = state
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
+        self.issuer = ""
+        """Who the answer says it is from (RFC 9207)."""
         self.code: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def open(self, port: int) -> str:
@@ -249,6 +251,7 @@ class _Callback:
             return "200 OK", "The login was refused. You can close this page."
         if code is None:
             return "400 Bad Request", "This is not the answer wisp waits for."
+        self.issuer = oauth.callback_issuer(query)
         self.code.set_result(code)
         return "200 OK", "You are logged in. You can close this page and go back to the terminal."
 

@@ -1,5 +1,5 @@
 """What the model is told between turns because the world moved: a folder's own instructions when a tool first
-touches it, a background command that ended.
+touches it, a background command that ended, tools of other programs that came or went.
 
 Implements the harness's `News`.  What it already told is looked up in the conversation, so that it is told
 again after a compaction took it away, and not again after a resume.
@@ -8,7 +8,8 @@ again after a compaction took it away, and not again after a resume.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from wisp.host.instructions import notes_of
 from wisp.messages.message import Message, Notice
@@ -16,6 +17,9 @@ from wisp.messages.tool import Effect
 from wisp.tools.process import ended_line
 from wisp.workspace.background import Backgrounds
 from wisp.workspace.root import Workspace
+
+if TYPE_CHECKING:
+    from wisp.mcp.servers import Servers, ServerTool
 
 NESTED_BYTES = 8_192
 """Most bytes told of one folder's instructions."""
@@ -27,9 +31,20 @@ class HostNews:
     Args:
         workspace: whose first root is the working directory.
         trusted: whether files of that folder may be read as instructions.
+        servers: whose tools may come, change and go.
     """
 
-    def __init__(self, workspace: Workspace, backgrounds: Backgrounds, *, trusted: bool) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        backgrounds: Backgrounds,
+        *,
+        trusted: bool,
+        servers: Servers | None = None,
+    ) -> None:
+        self._servers = servers
+        self.offer: Callable[[Sequence[ServerTool]], None] = lambda tools: None
+        """Has the next request offer these tools of servers."""
         self._workspace = workspace
         self._backgrounds = backgrounds
         self._trusted = trusted
@@ -53,6 +68,9 @@ class HostNews:
     def collect(self, history: Sequence[Message]) -> list[str]:
         """See `harness.ports.News`."""
         told = [f"[{ended_line(one)}; process read shows its output]" for one in self._backgrounds.ended()]
+        if self._servers is not None and (news := self._servers.news()):
+            self.offer(self._servers.take())
+            told += [f"[{line}]" for line in news]
         if not self._touched:
             return told
         folders, self._touched = list(self._touched), {}

@@ -43,6 +43,16 @@ class Paths(msgspec.Struct, frozen=True):
         return os.path.join(self.state, "credentials.json")
 
     @property
+    def mcp_logins(self) -> str:
+        """What logins to MCP servers led to."""
+        return os.path.join(self.state, "mcp-logins.json")
+
+    @property
+    def mcp_pins(self) -> str:
+        """What MCP servers said of their tools, as digests."""
+        return os.path.join(self.state, "mcp-pins.json")
+
+    @property
     def catalogue_file(self) -> str:
         """What `wisp models --refresh` fetched; need not be there."""
         return os.path.join(self.state, "catalog.json")

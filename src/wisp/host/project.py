@@ -1,5 +1,7 @@
 """A trusted project's own settings: text is taken, limits only narrow, what could run needs approval.
 
+Its list of MCP servers (`.mcp.json`) is such a setting too.
+
 Every setting has a class here; a test fails when one is missing.
 """
 
@@ -17,6 +19,7 @@ from wisp.workspace.files import read_whole
 from wisp.workspace.root import Workspace
 
 FILE = ".wisp/settings.toml"
+SERVERS = ".mcp.json"
 MOST_BYTES = 1 << 20
 
 Kind = Literal["text", "narrowing", "executing", "user"]
@@ -59,6 +62,7 @@ CLASSES: dict[str, Kind] = {
     "permissions": "executing",
     "providers": "executing",
     "hooks": "executing",
+    "mcp_servers": "executing",
 }
 """`text`: taken as it is.  `narrowing`: taken where it is stricter than the user's own.  `executing`: could
 run something, choose who is asked or widen what is allowed; needs approval of exactly this content.
@@ -70,6 +74,8 @@ class ProjectFile(msgspec.Struct, frozen=True):
 
     layer: Layer
     problems: tuple[Problem, ...] = ()
+    servers: dict[str, Any] = {}
+    """What its `.mcp.json` lists, as it stands there."""
 
     @property
     def executing(self) -> dict[str, Any]:
@@ -77,7 +83,11 @@ class ProjectFile(msgspec.Struct, frozen=True):
         found = {k: v for k, v in self.layer.values.items() if CLASSES.get(k) == "executing"}
         permissions = found.pop("permissions", None)
         allow = permissions.get("allow") if isinstance(permissions, dict) else None
-        return {**found, "permissions.allow": allow} if allow else found
+        return found | ({"permissions.allow": allow} if allow else {}) | self._listed
+
+    @property
+    def _listed(self) -> dict[str, Any]:
+        return {".mcp.json": self.servers} if self.servers else {}
 
     @property
     def digest(self) -> str:
@@ -95,15 +105,31 @@ def read_project(folder: str) -> ProjectFile:
         workspace = Workspace(folder)
     except Refused:
         return ProjectFile(Layer(FILE, {}))
+    wrong: list[Problem] = []
     try:
-        data = read_whole(workspace, workspace.place(FILE), MOST_BYTES).data
-    except Refused as exc:
-        wrong = [] if exc.code == "not_found" else [Problem(FILE, 0, str(exc))]
-        return ProjectFile(Layer(FILE, {}), tuple(wrong))
+        settings, listed = (_read(workspace, name, wrong) for name in (FILE, SERVERS))
     finally:
         workspace.close()
-    layer, problems = parse(FILE, data)
-    return ProjectFile(layer, problems)
+    layer = Layer(FILE, {})
+    if settings is not None:
+        layer, problems = parse(FILE, settings)
+        wrong += problems
+    servers: dict[str, Any] = {}
+    if listed is not None:
+        from wisp.host.mcpjson import server_list
+
+        servers, problems = server_list(listed)
+        wrong += problems
+    return ProjectFile(layer, tuple(wrong), servers)
+
+
+def _read(workspace: Workspace, name: str, wrong: list[Problem]) -> bytes | None:
+    try:
+        return read_whole(workspace, workspace.place(name), MOST_BYTES).data
+    except Refused as exc:
+        if exc.code != "not_found":
+            wrong.append(Problem(name, 0, str(exc)))
+        return None
 
 
 def admitted(project: ProjectFile, own: Settings, approved: str) -> tuple[Layer, tuple[Problem, ...]]:
@@ -111,10 +137,14 @@ def admitted(project: ProjectFile, own: Settings, approved: str) -> tuple[Layer,
     values: dict[str, Any] = {}
     problems = list(project.problems)
     trusted = bool(approved) and approved == project.digest
+    if trusted:
+        values |= _servers(project, own, problems)
     for key, value in project.layer.values.items():
         kind = CLASSES.get(key)
         if key == "permissions" and isinstance(value, dict):
             values[key] = value if trusted else {"deny": value.get("deny", [])}
+        elif key == "mcp_servers":
+            continue
         elif kind == "text" or (kind == "executing" and trusted):
             values[key] = value
         elif kind == "narrowing":
@@ -130,6 +160,22 @@ def admitted(project: ProjectFile, own: Settings, approved: str) -> tuple[Layer,
             Problem(FILE, 0, f"{names}: ignored, it {why}; look at it, then 'wisp trust allow'", "x")
         )
     return Layer(FILE, values, project.layer.text), tuple(problems)
+
+
+def _servers(project: ProjectFile, own: Settings, problems: list[Problem]) -> dict[str, Any]:
+    """The project's MCP servers; the user's own of the same name stay, with the permissions given to them."""
+    found: dict[str, Any] = {}
+    if project.servers:
+        from wisp.host.mcpjson import as_settings
+
+        found = as_settings(project.servers, problems)
+    stated = project.layer.values.get("mcp_servers", {})
+    found |= stated if isinstance(stated, dict) else {}
+    for name in sorted(found.keys() & own.mcp_servers.keys()):
+        del found[name]
+        why = f"the MCP server {name!r} of the project is ignored; your settings have one of that name"
+        problems.append(Problem(FILE, 0, why, f"mcp_servers.{name}"))
+    return {"mcp_servers": found} if found else {}
 
 
 _SANDBOX = ("required", "auto", "off")

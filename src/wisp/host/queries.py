@@ -12,7 +12,7 @@ import msgspec
 from wisp.harness.events import QueueUpdated
 from wisp.host.events import ContextEstimated
 from wisp.host.slash import Reply, SlashCommand
-from wisp.host.snapshot import Snapshot
+from wisp.host.snapshot import McpServer, Snapshot
 from wisp.host.view import View
 from wisp.messages.message import Message
 from wisp.messages.usage import Usage
@@ -85,6 +85,17 @@ class Skills(msgspec.Struct, frozen=True):
     skills: tuple[dict[str, str], ...]
     notes: tuple[str, ...]
     """What was odd about any."""
+
+
+class Servers(msgspec.Struct, frozen=True):
+    """The MCP servers as they are, and the names of the tools of theirs that are offered."""
+
+    servers: tuple[McpServer, ...]
+    tools: tuple[str, ...]
+
+
+class GetMcp(Query, frozen=True, tag="get_mcp"):
+    """The MCP servers as they are: answered by `Servers`."""
 
 
 class GetSkills(Query, frozen=True, tag="get_skills"):
@@ -221,6 +232,7 @@ AnyQuery = (
     | GetModels
     | GetPermissions
     | GetQueue
+    | GetMcp
     | GetSkills
     | GetState
     | GetStats
@@ -242,6 +254,7 @@ ANSWERS: dict[type[Query], Any] = {
     GetModels: tuple[dict[str, Any], ...],
     GetPermissions: Permissions,
     GetQueue: QueueUpdated,
+    GetMcp: Servers,
     GetSkills: Skills,
     GetState: State,
     GetStats: Stats,

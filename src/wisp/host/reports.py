@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wisp.host.service import SessionHost
+from wisp.host.snapshot import Snapshot
 from wisp.host.store import tree_of
 from wisp.loop.limits import Limits
 from wisp.messages.message import UserMessage
@@ -67,3 +68,15 @@ def _money(cost: float | None) -> str:
 def _tokens(usage: Usage) -> int | None:
     prompt, output = usage.prompt_tokens, usage.output_tokens
     return None if prompt is None or output is None else prompt + output
+
+
+def servers_text(snapshot: Snapshot) -> str:
+    """The MCP servers as they are, and the tools they offer."""
+    if not snapshot.mcp_servers:
+        return "no MCP servers are configured; 'wisp mcp add NAME -- COMMAND' adds one"
+    rows = []
+    for server in snapshot.mcp_servers:
+        rows.append(f"{server.name}: {server.status}, {server.tools} tools ({server.origin})")
+        rows += [f"  {server.error}"] if server.error else []
+    offered = [name for name in snapshot.tools if name.startswith("mcp__")]
+    return "\n".join([*rows, *(["offered: " + ", ".join(offered)] if offered else [])])

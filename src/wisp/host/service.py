@@ -47,6 +47,7 @@ from wisp.host.commands import (
 )
 from wisp.host.events import ContextEstimated, Envelope, PlanSaved, SessionOpened
 from wisp.host.expanding import Expansion, expand
+from wisp.host.external import External
 from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.skills import Skills
 from wisp.host.snapshot import Snapshot
@@ -87,6 +88,7 @@ class SessionHost:
         values: Mapping[str, str] | None = None,
         attach: Attach | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
+        external: External | None = None,
     ) -> None:
         self._session = session
         self._snapshot = snapshot
@@ -102,6 +104,7 @@ class SessionHost:
         self._preparing: asyncio.Future[str] | None = None
         self._attach = attach
         self._on_close = on_close
+        self.external = external or External()
         self._subscribers = Fanout[Envelope]()
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
@@ -128,6 +131,8 @@ class SessionHost:
             permission_mode=gate.policy.mode,
             provider=self.view.provider or self._snapshot.provider,
             model=self.view.model or self._snapshot.model,
+            tools=tuple(tool.name for tool in self.harness.toolbox.specs()),
+            mcp_servers=self.external.states(),
         )
 
     def context(self) -> ContextEstimated:
@@ -292,6 +297,7 @@ class SessionHost:
     def _start(self, command: Prompt, files: tuple[UserBlock, ...]) -> None:
         if self.running:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
+        self._cancelled_early = ""
         self._run = asyncio.ensure_future(
             self._serve(command, files, expand(command.text, self.skills, self._values))
         )
@@ -312,7 +318,6 @@ class SessionHost:
         if self._max_time is not None:
             loop = asyncio.get_running_loop()
             timer = loop.call_later(self._max_time, self._cancel, "max_time")
-        self._cancelled_early = ""
         try:
             if meant is not None:
                 self._preparing = asyncio.ensure_future(self._filled(meant))

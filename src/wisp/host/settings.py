@@ -105,6 +105,40 @@ class HookGroup(msgspec.Struct, frozen=True):
     """A regular expression over the whole name of the tool; empty or `*` for all."""
 
 
+class McpOAuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One `[mcp_servers.NAME.oauth]` table, for servers that let no client register itself."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    scopes: tuple[str, ...] = ()
+
+
+class McpServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One `[mcp_servers.NAME]` table: a program to start, or an address."""
+
+    command: str | tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    """All that the program sees besides a few harmless variables."""
+    cwd: str = ""
+    """The folder it starts in; the working directory unless set."""
+    url: str = ""
+    headers: dict[str, str] = {}
+    type: Literal["", "stdio", "http", "streamable-http"] = ""
+    sandbox: Literal["auto", "off"] = "auto"
+    """`off`: outside of the sandbox of commands."""
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 30.0
+    """Seconds until its tools must be known."""
+    call_timeout: Annotated[float, msgspec.Meta(gt=0, le=86400)] = 300.0
+    """Seconds that one call may take."""
+    enabled: bool = True
+    tools: tuple[str, ...] | None = None
+    """Patterns of the tools that are offered; all unless set."""
+    disabled_tools: tuple[str, ...] = ()
+    """Patterns of those that are not."""
+    oauth: McpOAuthSettings | None = None
+
+
 class Settings(msgspec.Struct, frozen=True):
     """Every setting, merged.  Names are those of the options, with `_`."""
 
@@ -157,6 +191,8 @@ class Settings(msgspec.Struct, frozen=True):
     providers: dict[str, ProviderSettings] = {}
     hooks: dict[str, tuple[HookGroup, ...]] = {}
     """Commands around tool calls, by event."""
+    mcp_servers: dict[str, McpServerSettings] = {}
+    """Programs and services with tools of their own, by name."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -230,7 +266,7 @@ def environment_layers(env: Mapping[str, str]) -> list[Layer]:
     layers = []
     for name in Settings.__struct_fields__:
         value = env.get(f"WISP_{name.upper()}")
-        if not value or name in ("permissions", "providers", "hooks"):
+        if not value or name in ("permissions", "providers", "hooks", "mcp_servers"):
             continue
         parsed: Any = (
             tuple(filter(None, value.split(",")))
@@ -254,12 +290,12 @@ def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
         for key, value in taken.items():
             found[key] = _combine(key, found.get(key), value)
             origins[key] = layer.source
+            if key == "mcp_servers":
+                origins |= {f"{key}.{name}": layer.source for name in value}
     return Resolved(Settings(**found), origins, tuple(wrong))
 
 
 Where = tuple[str, ...]
-_ELSEWHERE = ("mcp_servers",)
-"""Tables that other programs' users know; read by parts of wisp that are not built yet."""
 
 
 def _lenient(
@@ -304,11 +340,16 @@ def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[tupl
             continue
         taken, more = _lenient(table, inner, (*here, name))
         bad += more
-        built[name] = table(**taken)
+        if not (more and table is McpServerSettings):  # half of it would be another server, or a wider one
+            built[name] = table(**taken)
     return built, bad
 
 
-_TABLES: dict[str, type[msgspec.Struct]] = {"providers": ProviderSettings, "models": ModelSettings}
+_TABLES: dict[str, type[msgspec.Struct]] = {
+    "providers": ProviderSettings,
+    "models": ModelSettings,
+    "mcp_servers": McpServerSettings,
+}
 
 
 def _combine(key: str, old: Any, new: Any) -> Any:
@@ -316,7 +357,7 @@ def _combine(key: str, old: Any, new: Any) -> Any:
         return new
     if key == "permissions":
         return Permissions((*old.allow, *new.allow), (*old.deny, *new.deny))
-    if key == "providers":
+    if key in ("providers", "mcp_servers"):
         return {**old, **new}
     if key == "hooks":
         return {event: (*old.get(event, ()), *new.get(event, ())) for event in {**old, **new}}
@@ -324,8 +365,8 @@ def _combine(key: str, old: Any, new: Any) -> Any:
 
 
 def _unknown(where: Where) -> str:
-    if where[0] in _ELSEWHERE:
-        return f"{where[0]} is not supported yet and is ignored"
+    if where[0] == "mcp_servers":
+        return f"{'.'.join(where[:2])} has no setting {where[-1]!r}; the server is ignored"
     return f"there is no setting {'.'.join(where)!r}; it is ignored"
 
 

@@ -68,6 +68,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("trust", "whether this folder's files are read; change it", "[allow | revoke | forget]"),
     SlashCommand("history", "what you said in this conversation", when="any"),
     SlashCommand("skills", "skills and commands that can be used here", when="any"),
+    SlashCommand("mcp", "the MCP servers: what runs, what they offer, what is wrong", when="any"),
     SlashCommand("copy", "the last answer to the clipboard", when="any"),
     SlashCommand("reload", "read settings, instructions and skills again"),
     SlashCommand("quit", "leave", when="any", aliases=("exit", "q")),

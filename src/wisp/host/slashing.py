@@ -23,7 +23,7 @@ from wisp.host.commands import (
     UndoNavigation,
 )
 from wisp.host.figures import context_table
-from wisp.host.reports import cost_text, history_text, tree_text
+from wisp.host.reports import cost_text, history_text, servers_text, tree_text
 from wisp.host.slash import Reply, SlashCommand
 
 if TYPE_CHECKING:
@@ -47,7 +47,11 @@ class Slashes:
             for skill in self._talk.host.skills.all()
             if skill.by_person and slash.find(skill.name) is None
         ]
-        return [*slash.COMMANDS, *more]
+        prompts = [
+            SlashCommand(name, prompt.description, prompt.hint)
+            for name, prompt in self._talk.host.external.prompts().items()
+        ]
+        return [*slash.COMMANDS, *more, *prompts]
 
     async def slash(self, line: str) -> Reply:
         """Do what a line that begins with `/` says.
@@ -59,7 +63,10 @@ class Slashes:
         command = slash.find(name)
         if command is None:
             if self._talk.host.skills.find(name) is None:
-                raise CommandRefused(f"there is no command /{name}; /help lists them")
+                try:
+                    line = await self._talk.host.external.prompt(name, rest)
+                except LookupError as exc:
+                    raise CommandRefused(str(exc.args[0])) from None
             await self._talk.send(Prompt(line))
             return Reply(started=True)
         if command.when == "idle" and self._talk.host.running:
@@ -229,6 +236,9 @@ class Slashes:
             for one in self._talk.host.skills.all()
         ]
         return Reply("\n".join([*rows, *self._talk.host.skills.notes]))
+
+    async def _do_mcp(self, rest: str) -> Reply:
+        return Reply(servers_text(self._talk.snapshot()))
 
     async def _do_copy(self, rest: str) -> Reply:
         answer = self._talk.host.view.run.answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,6 +15,7 @@ from wisp.host.library import SessionContent, TrustBook, show_session
 from wisp.host.paths import environment
 from wisp.host.project import read_project
 from wisp.host.settings import Settings
+from wisp.host.snapshot import McpServer
 from wisp.host.undo import FileUndo
 from wisp.messages.ids import SystemClock
 from wisp.messages.tool import Effect
@@ -209,6 +210,44 @@ class HostLibrary:
     def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> FileUndo:
         """An undo or redo of this folder's newest session, or of the one that `prefix` names."""
         return FileUndo(self._configured(), self._clock, redo=redo, one_turn=one_turn, prefix=prefix)
+
+    def mcp_servers(self) -> tuple[list[dict[str, Any]], list[str]]:
+        """Every MCP server that is configured or could be, and what is odd about any."""
+        from wisp.host import mcpbook
+
+        configured = self._configured()
+        said = [*mcpbook.problems_of(configured), mcpbook.note(configured)]
+        return mcpbook.listed(configured, self._clock), [line for line in said if line]
+
+    def add_mcp_server(self, name: str, table: Mapping[str, Any]) -> str:
+        """Add one to the user's settings; the file."""
+        from wisp.host import mcpbook
+
+        return mcpbook.add(self._configured(), name, table)
+
+    def remove_mcp_server(self, name: str) -> str:
+        """Take one out of the user's settings; the file."""
+        from wisp.host import mcpbook
+
+        return mcpbook.remove(self._configured(), name)
+
+    def try_mcp_server(
+        self, name: str, show: Callable[[str], None] | None = None
+    ) -> tuple[McpServer, list[tuple[str, str]], tuple[str, ...]]:
+        """Start one and end it: its state, its tools with their words, what is odd.
+
+        Args:
+            show: takes the address at which to agree where it wants a login; None logs in nowhere.
+        """
+        from wisp.host import mcpbook
+
+        return mcpbook.tried(self._configured(), self._env, self._clock, name, show)
+
+    def forget_mcp_login(self, name: str) -> str:
+        """Forget the login to one; what there was."""
+        from wisp.host import mcpbook
+
+        return mcpbook.logged_out(self._configured(), name)
 
     def config(self) -> list[dict[str, Any]]:
         """Every setting, its value and its origin."""

@@ -12,6 +12,18 @@ class InstructionFile(msgspec.Struct, frozen=True):
     size: int
 
 
+class McpServer(msgspec.Struct, frozen=True):
+    """One configured MCP server."""
+
+    name: str
+    status: str
+    """`configured`, `known` (its tools were seen, it does not run), `started`, `used` or `failed`."""
+    tools: int = 0
+    error: str = ""
+    origin: str = ""
+    """Where it is configured."""
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     """Values only."""
 
@@ -31,6 +43,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     messages: int = 0
     skills: tuple[str, ...] = ()
     """Names of skills and commands."""
+    mcp_servers: tuple[McpServer, ...] = ()
     seq: int = 0
     """Number of the last event before this moment."""
     branch: str = ""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from wisp.harness.ports import Questioner
 from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured
+from wisp.host.external import PREFIX
 from wisp.host.instructions import skill_tool_offered
 from wisp.host.mending import changes_folder
 from wisp.host.settings import Settings
@@ -95,7 +96,7 @@ def _offered(tools: Sequence[Tool], settings: Settings) -> Sequence[Tool]:
     if settings.tools is None:
         return tools
     names = [tool.spec.name for tool in tools]
-    unknown = [name for name in settings.tools if name not in names]
+    unknown = [name for name in settings.tools if name not in names and not name.startswith(PREFIX)]
     if unknown:
         raise OpenFailed(f"there is no tool {unknown[0]!r}; the tools are: {', '.join(names)}", 2)
     return [tool for tool in tools if tool.spec.name in settings.tools]

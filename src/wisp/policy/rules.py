@@ -1,7 +1,8 @@
 """Standing rules of the form `tool(pattern)`, and whether one covers an effect.
 
 `read(...)` covers every reading effect, `edit(...)` and `write(...)` every writing one, whatever tool
-has it; `bash(...)` covers commands.  A bare tool name covers all effects of that tool.  Path patterns
+has it; `bash(...)` covers commands.  A bare tool name covers all effects of that tool; `mcp__NAME` (or
+`mcp__NAME__*`) covers all tools of the MCP server of that name.  Path patterns
 are relative to the workspace root unless they begin with `/` or `**`.
 """
 
@@ -62,7 +63,7 @@ def parse_rule(text: str) -> Rule:
 def denies(rule: Rule, tool: str, effect: Effect, root: str) -> bool:
     """Whether a deny `rule` covers `effect` of `tool`; `*` in the rule's tool name stands for any letters."""
     if rule.pattern is None:
-        return fnmatchcase(tool, rule.tool)
+        return fnmatchcase(tool, rule.tool) or _of_server(tool, rule.tool)
     if _FAMILY.get(rule.tool, effect.kind if fnmatchcase(tool, rule.tool) else "") != effect.kind:
         return False
     if effect.kind == "execute":
@@ -73,12 +74,18 @@ def denies(rule: Rule, tool: str, effect: Effect, root: str) -> bool:
 def allows(rule: Rule, tool: str, effect: Effect, root: str) -> bool:
     """Whether an allow `rule` covers the whole of `effect` of `tool`."""
     if rule.pattern is None:
-        return rule.tool == tool
+        return rule.tool == tool or _of_server(tool, rule.tool)
     if _FAMILY.get(rule.tool, effect.kind if rule.tool == tool else "") != effect.kind:
         return False
     if effect.kind == "execute":
         return allowed_by(rule.pattern, effect.target)
     return _path(rule.pattern, effect.target, root)
+
+
+def _of_server(tool: str, name: str) -> bool:
+    """Whether `tool` is of the MCP server that a rule names; no server's part of a name holds `__`."""
+    server = name.removesuffix("__*")
+    return server.startswith("mcp__") and "__" not in server[5:] and tool.startswith(f"{server}__")
 
 
 def _path(pattern: str, target: str, root: str) -> bool:

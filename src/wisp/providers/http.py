@@ -70,7 +70,7 @@ class HttpTransport:
         Raises:
             ProviderError: no answer.
         """
-        return await self._request("POST", url, target, headers, body, timeouts)
+        return await self.request("POST", url, target, headers, body, timeouts)
 
     async def get(self, url: Url, target: str, headers: Headers, timeouts: Timeouts) -> Response:
         """GET, for small questions to servers: which models, how large a window.
@@ -78,11 +78,16 @@ class HttpTransport:
         Raises:
             ProviderError: no answer.
         """
-        return await self._request("GET", url, target, headers, b"", timeouts)
+        return await self.request("GET", url, target, headers, b"", timeouts)
 
-    async def _request(
+    async def request(
         self, method: str, url: Url, target: str, headers: Headers, body: bytes, timeouts: Timeouts
     ) -> Response:
+        """Any request; see `send`.
+
+        Raises:
+            ProviderError: no answer.
+        """
         proxy = proxy_for(url, self._proxies)
         if proxy:
             return await self._through(proxy).request(method, url, target, headers, body, timeouts)

@@ -93,11 +93,16 @@ def checked(client: OAuthClient) -> OAuthClient:
         )
     for address in (client.token_url, client.authorization_url, client.device_url):
         if address:
-            _check_address(address)
+            check_address(address)
     return client
 
 
-def _check_address(address: str) -> None:
+def check_address(address: str) -> None:
+    """Whether an address may be opened or sent credentials.
+
+    Raises:
+        OAuthError: it is neither https nor on this machine.
+    """
     try:
         url = parse_url(address)
     except ProviderError:
@@ -111,7 +116,7 @@ def _check_address(address: str) -> None:
 
 def metadata_path(issuer: str) -> str:
     """The address of an issuer's metadata: the well-known part goes before the issuer's own path."""
-    _check_address(issuer)
+    check_address(issuer)
     url = parse_url(issuer)
     return f"{url.scheme}://{url.authority}/.well-known/oauth-authorization-server{url.path}"
 
@@ -190,6 +195,11 @@ def read_callback(query: str, state: str) -> str | None:
     if "error" in found:
         raise _refused(found)
     return found.get("code") or None
+
+
+def callback_issuer(query: str) -> str:
+    """Who a callback that `read_callback` took says it is from (RFC 9207); empty where it says nothing."""
+    return dict(parse_qsl(query, keep_blank_values=True, max_num_fields=50)).get("iss", "")
 
 
 def code_form(client: OAuthClient, code: str, challenge: Challenge, redirect: str) -> bytes:
@@ -286,7 +296,7 @@ def revocation_address(client: OAuthClient) -> str:
         OAuthError: it is neither https nor on this machine.
     """
     if client.revocation_url:
-        _check_address(client.revocation_url)
+        check_address(client.revocation_url)
     return client.revocation_url
 
 

@@ -88,8 +88,9 @@ class Box:
         stop: StopToken,
         output: Callable[[bytes], object],
         stdin: int = -1,
+        errors: Callable[[bytes], object] | None = None,
     ) -> tuple[Ending, tuple[str, ...]]:
-        """Run a command in the box, in the working directory.
+        """Run a command in the box, in the working directory; `errors` takes its standard error apart.
 
         Returns:
             How it ended, and the protected names that are new since.
@@ -99,7 +100,7 @@ class Box:
         """
         made = self._made()
         start = made.run if self.prove().kind == "bubblewrap" else made.run_confined
-        return start(argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin)
+        return start(argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin, errors=errors)
 
     def look(self, argv: Sequence[str], folder: int, path: str) -> Looking | None:
         """How a program of wisp's own that only reads is started, over one folder; None for plainly.

@@ -25,6 +25,7 @@ COMMANDS = (
     "trust",
     "permissions",
     "skills",
+    "mcp",
     "config",
     "context",
     "rpc",
@@ -52,6 +53,8 @@ commands:
   wisp permissions why 'CMD'  allow, ask or deny, and why (also: list, test FILE)
   wisp context                what takes the space of the next request
   wisp skills list|validate DIR  what /name can start; is a skill as the specification wants it
+  wisp mcp list|add|remove|test|login|logout
+                              programs and services that offer more tools
   wisp config show            every setting and where it comes from (also: set, unset, edit, schema)
   wisp rpc                    a conversation for another program, as JSON-RPC 2.0 on standard input and output
   wisp doctor                 what works here
@@ -92,6 +95,8 @@ class Invocation(NamedTuple):
     cwd: str = ""
     output_schema: str = ""
     attach: Sequence[str] = ()
+    lines: bool = False
+    """Prompts arrive on standard input, one JSON object a line."""
     record: str = ""
     replay: str = ""
     plain: bool = False
@@ -171,7 +176,12 @@ def _run(argv: list[str]) -> Invocation:
         prompt, words = words[0], []
     if words:
         raise UsageError(f"unexpected argument {words[0]!r}; put the prompt in quotes")
-    from_stdin = headless and (prompt is None or prompt == "-")
+    lines = found.input_format == "stream-json"
+    if lines and not (headless and found.output_format == "stream-json"):
+        raise UsageError("--input-format stream-json needs -p and --output-format stream-json")
+    if lines and prompt == "-":
+        raise UsageError("standard input cannot be the prompt and a stream of commands")
+    from_stdin = headless and not lines and (prompt is None or prompt == "-")
     return _invocation("version" if found.version else "run", found)._replace(
         headless=headless, prompt_from_stdin=from_stdin, prompt=None if from_stdin else prompt
     )
@@ -249,6 +259,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         replay=found.replay or "",
         output_schema=found.output_schema or "",
         attach=tuple(found.attach or ()),
+        lines=found.input_format == "stream-json",
     )
 
 
@@ -280,10 +291,9 @@ def _words(command: str, usage: str, description: str, *, most: int, flags: Sequ
         found = parser.parse_args(argv)
         if len(found.words) > most:
             raise UsageError(f"unexpected argument {found.words[most]!r}; see 'wisp {command} --help'")
-        settings = {"session_dir": found.session_dir} if found.session_dir else {}
         return Invocation(
             command,
-            settings,
+            {"session_dir": found.session_dir} if found.session_dir else {},
             words=found.words,
             json=getattr(found, "json", False),
             all=getattr(found, "all", False),
@@ -344,9 +354,15 @@ def _models(argv: list[str]) -> Invocation:
 
 
 def _sessions(argv: list[str]) -> Invocation:
-    from wisp.frontends.cli.sessions import parse_sessions
+    from wisp.frontends.cli.sessions import parse_sessions as read
 
-    return parse_sessions(argv)
+    return read(argv)
+
+
+def _mcp(argv: list[str]) -> Invocation:
+    from wisp.frontends.cli.mcp import parse_mcp as read
+
+    return read(argv)
 
 
 def _context(argv: list[str]) -> Invocation:
@@ -372,13 +388,12 @@ _PARSE: dict[str, _Read] = {
     "sessions": _sessions,
     "context": _context,
     "models": _models,
+    "mcp": _mcp,
     "login": _login,
     "logout": _words("logout", "[PROVIDER]", "Forgets what is stored for a provider.", most=1),
     "auth": _words("auth", "status [--json]", "Which credential comes from where.", most=1, flags=_JSON),
     "trust": _words("trust", "status|allow|revoke|forget [DIR]", "Whose files are read.", most=2),
-    "permissions": _words(
-        "permissions", "why 'COMMAND' | list | test FILE", "What may run, and why.", most=2
-    ),
+    "permissions": _words("permissions", "why 'COMMAND' | list | test FILE", "What may run, why.", most=2),
     "skills": _words(
         "skills",
         "list [--json] | validate DIR...",

@@ -65,6 +65,8 @@ class Stopper:
     def __init__(self) -> None:
         self.code = INTERRUPTED
         self.reason = ""
+        self.stopping = asyncio.Event()
+        """Set with the first signal."""
         self._client: HostClient | None = None
         self._tasks: list[asyncio.Task[None]] = []
         loop = asyncio.get_running_loop()
@@ -79,6 +81,7 @@ class Stopper:
     def _stop(self, number: signal.Signals) -> None:
         if not self.reason:
             self.code, self.reason = SIGNAL_CODES[number], f"interrupted by {number.name}"
+            self.stopping.set()
         if self._client is not None:
             self._tasks.append(asyncio.ensure_future(self._client.send(Cancel(self.reason))))
 
@@ -247,7 +250,7 @@ class StreamOutput:
                 "cwd": snapshot.cwd,
                 "permission_mode": snapshot.permission_mode,
                 "sandbox": snapshot.sandbox,
-                "mcp_servers": [],
+                "mcp_servers": [msgspec.to_builtins(server) for server in snapshot.mcp_servers],
                 "skills": snapshot.skills,
                 "instructions": [msgspec.to_builtins(item) for item in snapshot.instructions],
                 "notes": snapshot.notes,

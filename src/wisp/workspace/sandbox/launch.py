@@ -102,6 +102,7 @@ def launch(
     now: Callable[[], float],
     output: Callable[[bytes], object],
     stdin: int = -1,
+    errors: Callable[[bytes], object] | None = None,
 ) -> Ending:
     """Run `argv` in the box `spec` under the system-call filter `program`.
 
@@ -117,11 +118,14 @@ def launch(
     data = [int(mount.source) for mount in spec.mounts if mount.kind == "data"]
     info_read, info_write = os.pipe()
 
-    def take(piece: bytes) -> object:
-        if channel.begun:
-            return output(piece)
-        words.extend(piece)
-        return len(words) < 65536
+    def once_begun(sink: Callable[[bytes], object]) -> Callable[[bytes], object]:
+        def take(piece: bytes) -> object:
+            if channel.begun:
+                return sink(piece)
+            words.extend(piece)
+            return len(words) < 65536
+
+        return take
 
     given = {"--seccomp": filter_, "--info-fd": info_write, "--args": args}
     options = [word for name, fd in given.items() for word in (name, str(fd))]
@@ -133,7 +137,8 @@ def launch(
             timeout=timeout,
             stop=stop,
             now=now,
-            output=take,
+            output=once_begun(output),
+            errors=once_begun(errors) if errors is not None else None,
             guarded=False,
             fds=(filter_, args, info_write, channel.write, *data),
             boxed=Boxed(info_read, info_write, channel.empty),

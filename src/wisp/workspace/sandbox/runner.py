@@ -59,6 +59,7 @@ class Boxes:
         stop: StopToken,
         output: Callable[[bytes], object],
         stdin: int = -1,
+        errors: Callable[[bytes], object] | None = None,
     ) -> tuple[Ending, tuple[str, ...]]:
         """Run `argv` in the working directory; how it ended and what is to be said of new protected names.
 
@@ -70,7 +71,7 @@ class Boxes:
         try:
             for left in range(TRIES - 1, -1, -1):
                 try:
-                    ending = self._once(argv, before, env, timeout, stop, output, stdin)
+                    ending = self._once(argv, before, env, timeout, stop, output, stdin, errors)
                     break
                 except NotStarted:
                     if not left or stop.stopped:
@@ -102,6 +103,7 @@ class Boxes:
         stop: StopToken,
         output: Callable[[bytes], object],
         stdin: int,
+        errors: Callable[[bytes], object] | None,
     ) -> Ending:
         with Standins() as standins:
             temporary = self._own_folder()
@@ -120,6 +122,7 @@ class Boxes:
                     now=self._now,
                     output=output,
                     stdin=stdin,
+                    errors=errors,
                 )
             finally:
                 for mount in spec.mounts:
@@ -143,6 +146,7 @@ class Boxes:
         stop: StopToken,
         output: Callable[[bytes], object],
         stdin: int = -1,
+        errors: Callable[[bytes], object] | None = None,
     ) -> tuple[Ending, tuple[str, ...]]:
         """As `run`, under Landlock only."""
         self._check_roots()
@@ -168,6 +172,7 @@ class Boxes:
                 stop=stop,
                 now=self._now,
                 output=output,
+                errors=errors,
                 fds=(confine,),
                 stdin=stdin,
             )

@@ -1,0 +1,48 @@
+"""What MCP servers said of their tools when they were last used, as digests: so that a change is noticed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+
+import msgspec
+
+from wisp.session.whole import create_private_folder
+
+MOST_BYTES = 4 << 20
+MOST_SERVERS = 200
+
+
+class Pins:
+    """The digests of one server's tools, in a private file beside those of others.
+
+    Args:
+        server: what it is, in one text: another command or address is another server.
+    """
+
+    def __init__(self, path: str, server: str) -> None:
+        self._path, self._server = path, server
+
+    def exchange(self, now: Mapping[str, str]) -> Mapping[str, str]:
+        """Keep these digests, by the tools' names; what was kept before.  A full disk costs a notice."""
+        found = self._all()
+        before = found.pop(self._server, {})
+        if before == {**before, **now}:
+            return before
+        kept = dict([*found.items(), (self._server, {**before, **now})][-MOST_SERVERS:])
+        with suppress(OSError):
+            create_private_folder(os.path.dirname(self._path))
+            new = f"{self._path}.{os.getpid()}.new"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+            with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
+                file.write(msgspec.json.encode(kept))
+            os.replace(new, self._path)
+        return before
+
+    def _all(self) -> dict[str, dict[str, str]]:
+        try:
+            with open(self._path, "rb") as file:
+                return msgspec.json.decode(file.read(MOST_BYTES), type=dict[str, dict[str, str]])
+        except (OSError, msgspec.MsgspecError):
+            return {}
