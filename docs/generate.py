@@ -18,6 +18,7 @@ import msgspec
 import wisp.host.events as wire_events
 from wisp.frontends.cli.args import COMMANDS, help_text, parse
 from wisp.frontends.rpc import methods as rpc
+from wisp.host import changing
 from wisp.host.settings import Settings
 from wisp.loop.events import Event
 from wisp.messages.ids import FixedClock
@@ -53,10 +54,7 @@ def _fenced(text: str) -> str:
 
 def settings_schema() -> str:
     """JSON Schema of the settings file."""
-    schema = msgspec.json.schema(Settings)
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "wisp settings.toml"
-    return json.dumps(schema, indent=1, sort_keys=True) + "\n"
+    return json.dumps(changing.settings_schema(), indent=1, sort_keys=True) + "\n"
 
 
 def settings() -> str:
@@ -71,7 +69,8 @@ def settings() -> str:
         "TOML in `$XDG_CONFIG_HOME/wisp/settings.toml`. Later wins: built-in, this file, `WISP_*` in the\n"
         "environment, options. `WISP_HOME` moves everything wisp writes under one folder. Tables `providers`\n"
         "and `permissions` are described in the README; `settings.schema.json` beside this page is the whole\n"
-        "shape. `wisp config show` says where each value comes from.\n"
+        "shape. `wisp config show` says where each value comes from, `wisp config set KEY VALUE` changes one and\n"
+        "leaves the rest of the file as it is, comments included.\n"
     )
     return NOTE + intro + "\n" + "\n".join(rows) + "\n"
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wisp.frontends.cli.args import Invocation
+    from wisp.host.client import ConversationClient, OpenRequest
+    from wisp.host.conversation import Conversation
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,6 +90,8 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.host.instructions import instructions
 
         return print_instructions(invocation, instructions)
+    if command == "run" and not invocation.headless and _at_terminal():
+        return _screen(invocation)
     if command in ("run", "chat"):
         from wisp.frontends.cli.run import run
         from wisp.host.build import Overrides, open_conversation, open_host
@@ -97,6 +101,8 @@ def _dispatch(invocation: Invocation) -> int:
             lambda request, hurry: open_host(request, Overrides(hurry=hurry)),
             open_conversation,
         )
+    if command == "acp":
+        return _acp(invocation)
     if command == "rpc":
         from wisp._version import __version__
         from wisp.frontends.cli.run import request_of
@@ -136,6 +142,58 @@ def _dispatch(invocation: Invocation) -> int:
     from wisp.frontends.cli.small import run_small
 
     return run_small(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
+
+
+def _acp(invocation: Invocation) -> int:
+    """The agent for editors; what opens a conversation is imported with the first one."""
+    from wisp._version import __version__
+    from wisp.frontends.acp.serve import own_descriptors, run_acp
+    from wisp.frontends.cli.run import request_of
+    from wisp.host.small import HostLibrary
+
+    async def opener(request: OpenRequest) -> Conversation:
+        from wisp.host.build import open_conversation
+
+        return await open_conversation(request)
+
+    reading, writing = own_descriptors()
+    return run_acp(
+        request_of(invocation, interactive=True),
+        opener,
+        HostLibrary,
+        version=__version__,
+        reading=reading,
+        writing=writing,
+        log=lambda text: print(f"wisp: {text}", file=sys.stderr, flush=True),
+    )
+
+
+def _at_terminal() -> bool:
+    from wisp.frontends.cli.terminal import is_terminal
+
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def _screen(invocation: Invocation) -> int:
+    """The full-screen interface; the host is imported and opened when its first frame stands."""
+    from wisp.frontends.tui.run import run_screen
+
+    async def connect() -> ConversationClient:
+        from wisp.frontends.cli.run import request_of
+        from wisp.host.build import open_conversation
+
+        return await open_conversation(request_of(invocation, interactive=True, converses=True))
+
+    try:
+        return run_screen(connect, invocation.prompt or "", inline=invocation.inline)
+    except Exception as exc:
+        from wisp.host.client import OpenFailed
+        from wisp.host.showing import safe
+
+        if not isinstance(exc, OpenFailed):
+            raise
+        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
+        return exc.exit_code
 
 
 if __name__ == "__main__":

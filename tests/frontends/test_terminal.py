@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wisp.frontends.cli.terminal import one_line, safe, shown
+from wisp.host.showing import one_line, safe, shown
 
 ACTS = [
     "\x1b[2J",

@@ -20,6 +20,7 @@ from process.program import Program
 PEERS = Path(__file__).resolve().parents[2] / ".venv" / "peers"
 LLMOCK = PEERS / "llmock" / "bin" / "llmock"
 NODE = PEERS / "node" / "bin" / "node"
+ACPX = PEERS / "acpx" / "node_modules" / ".bin" / "acpx"
 AIMOCK = PEERS / "aimock" / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
 
 

@@ -61,6 +61,8 @@ class Around(msgspec.Struct, frozen=True):
     """The MCP servers."""
     ledger: Ledger | None = None
     """Instead of the session's own."""
+    branch: str = ""
+    """The branch that is checked out."""
 
 
 def assemble_host(
@@ -92,14 +94,7 @@ def assemble_host(
         OpenFailed: the stored session cannot be continued.
     """
     around = around or Around()
-    observe = around.news.touched if around.news is not None else None
-
-    def offer(found: Sequence[ServerTool]) -> list[Tool]:
-        return [*tools, *offerable(found, settings, model.context_window)]
-
-    toolbox = Toolbox(offer(external_tools), gate, observe, around.questioner, around.hooks)
-    if around.news is not None:
-        around.news.offer = lambda found: toolbox.offer(offer(found))
+    toolbox = _toolbox(tools, external_tools, gate, around, settings, model.context_window)
     session = _session(storage, clock, cwd, session_id, model, around)
     ledger = around.ledger or ledger_of(settings, session.state, around.day_file, clock)
 
@@ -136,6 +131,8 @@ def assemble_host(
         notes=notes,
         messages=session.state.count,
         output_format=settings.output_format,
+        effort=settings.effort,
+        branch=around.branch,
         skills=tuple(skill.name for skill in around.skills.all()),
     )
     return SessionHost(
@@ -153,6 +150,26 @@ def assemble_host(
         on_close=on_close,
         external=around.external,
     )
+
+
+def _toolbox(
+    tools: Sequence[Tool],
+    found: Sequence[ServerTool],
+    gate: Gate,
+    around: Around,
+    settings: Settings,
+    window: int | None,
+) -> Toolbox:
+    """The tools behind the gate; those of servers may be exchanged for others later."""
+
+    def offer(external: Sequence[ServerTool]) -> list[Tool]:
+        return [*tools, *offerable(external, settings, window)]
+
+    observe = around.news.touched if around.news is not None else None
+    toolbox = Toolbox(offer(found), gate, observe, around.questioner, around.hooks)
+    if around.news is not None:
+        around.news.offer = lambda external: toolbox.offer(offer(external))
+    return toolbox
 
 
 def _session(

@@ -168,6 +168,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             save_plan=_plan_saver(configured, clock),
             hooks=hooks,
             external=external,
+            branch=stack.branch,
         ),
         storage=storage,
         session_id=session_id,
@@ -317,7 +318,7 @@ def _storage(
     from wisp.session.journal import FileJournal
     from wisp.session.whole import create_private_folder
 
-    new_id = clock.new_id()
+    new_id = request.session_id or clock.new_id()
     if own is not None:
         return own, False, new_id
     if request.no_session:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -12,6 +12,11 @@ from wisp.host.events import Envelope
 from wisp.host.queries import Query
 from wisp.host.slash import Reply, SlashCommand
 from wisp.host.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from wisp.messages.message import Message
+    from wisp.session.branches import Entry
+    from wisp.session.catalog import SessionInfo
 
 
 class OpenRequest(msgspec.Struct, frozen=True):
@@ -29,6 +34,8 @@ class OpenRequest(msgspec.Struct, frozen=True):
     resume: str = ""
     fork: str = ""
     """`ID` or `ID@ENTRY`: begin a session that goes on from there."""
+    session_id: str = ""
+    """The id that a new session gets; empty for one that is made up."""
     no_session: bool = False
     yes: bool = False
     own_process: bool = False
@@ -83,8 +90,58 @@ class HostClient(Protocol):
         ...
 
 
+class Surroundings(Protocol):
+    """What a screen shows around a conversation.  What cannot be found is empty, unless said otherwise."""
+
+    async def files(self) -> list[str]:
+        """Paths below the working folder, newest first."""
+        ...
+
+    async def messages(self, before: int, count: int) -> list[Message]:
+        """Messages `before - count` to `before` of the conversation, counted from 0."""
+        ...
+
+    async def sessions(self, *, everywhere: bool = False) -> list[SessionInfo]:
+        """Kept conversations, of this folder or of all, newest first."""
+        ...
+
+    async def last_messages(self, session_id: str, count: int) -> list[Message]:
+        """The end of a kept conversation.
+
+        Raises:
+            LookupError: there is none with that id.
+            OSError: it cannot be read.
+        """
+        ...
+
+    async def tree(self) -> list[Entry]:
+        """Every message of this conversation with its branches."""
+        ...
+
+    async def models(self) -> list[Mapping[str, Any]]:
+        """Models that can be used here."""
+        ...
+
+    async def prompts(self) -> list[str]:
+        """What the person said here lately, oldest first."""
+        ...
+
+    def draft(self) -> str:
+        """What was being written here last."""
+        ...
+
+    def keep_draft(self, text: str) -> None:
+        """Keep what is being written."""
+        ...
+
+
 class ConversationClient(HostClient, Protocol):
     """A connection through which a person can also exchange what is behind it."""
+
+    @property
+    def around(self) -> Surroundings:
+        """What a screen shows around the conversation."""
+        ...
 
     def commands(self) -> list[SlashCommand]:
         """Everything that a line beginning with `/` can start."""

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from wisp.harness.events import Scope
+from wisp.messages.content import Image
 
 
 class Command(msgspec.Struct, frozen=True, tag_field="type"):
@@ -17,6 +18,8 @@ class Prompt(Command, frozen=True, tag="prompt"):
     """Start a run, or, while one is in progress, refuse."""
 
     text: str
+    images: tuple[Image, ...] = ()
+    """Pictures that belong to it, in order."""
 
 
 class Steer(Command, frozen=True, tag="steer"):

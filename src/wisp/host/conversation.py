@@ -31,6 +31,7 @@ from wisp.host.slash import Reply, SlashCommand
 from wisp.host.slashing import Slashes
 from wisp.host.small import HostLibrary
 from wisp.host.snapshot import Snapshot
+from wisp.host.surroundings import HostSurroundings
 
 Opener = Callable[[OpenRequest], Awaitable[SessionHost]]
 
@@ -52,6 +53,7 @@ class Conversation:
         self.host = host
         """What stands behind it now."""
         self._slashes = Slashes(self)
+        self.around = HostSurroundings(request, lambda: self.host)
         self._adopt(host)
 
     # -- the connection -----------------------------------------------------------------------------------
@@ -74,7 +76,7 @@ class Conversation:
 
     async def _do(self, command: AnyCommand) -> None:
         if isinstance(command, NewSession):
-            await self.reopen("", resume="")
+            await self.reopen("", resume="", session_id="")
         elif isinstance(command, SelectSession):
             await self.reopen("", resume=command.id)
         elif isinstance(command, CloneSession):
@@ -139,6 +141,7 @@ class Conversation:
     async def close(self) -> None:
         """See `HostClient.close`."""
         await self._shut()
+        self.around.close()
         self._subscribers.close()
 
     async def _shut(self) -> None:
@@ -153,7 +156,9 @@ class Conversation:
         now = self.snapshot()
         if not now.session_path and now.messages:
             raise CommandRefused("this conversation is kept nowhere and could not go on after that")
-        here = {"continue_": False, "fork": "", "resume": now.session_id if now.messages else ""}
+        here = {"continue_": False, "fork": "", "session_id": "", "resume": now.session_id}
+        if not now.messages:  # nothing is kept yet; what is to come has the id that was told
+            here |= {"resume": "", "session_id": now.session_id}
         merged = {**self._request.options, **(options or {})}
         merged = {name: value for name, value in merged.items() if value is not None}
         wanted = msgspec.structs.replace(self._request, **{**here, "options": merged, **changes})

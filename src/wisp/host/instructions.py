@@ -38,6 +38,8 @@ class Stack(msgspec.Struct, frozen=True):
     skills: Skills
     notes: tuple[str, ...]
     """What a person should know: what was cut, hidden, or could not be read."""
+    branch: str = ""
+    """The branch that is checked out."""
 
 
 def instructions(request: OpenRequest) -> tuple[list[tuple[str, str, int]], tuple[str, ...]]:
@@ -75,11 +77,12 @@ def instruction_stack(configured: Configured, workspace: Workspace, clock: Clock
                 replacement = (path, file.read())
         except (OSError, UnicodeDecodeError) as exc:
             raise OpenFailed(f"--system-prompt {path}: {exc}", 2) from None
+    branch = _branch(workspace)
     place = environment(
         configured.cwd,
         f"{os.uname().sysname} {os.uname().machine}",
         time.strftime("%Y-%m-%d", time.gmtime(clock.now())),
-        _branch(workspace),
+        branch,
     )
     folders = trusted_folders(configured, clock)
     notes: list[str] = []
@@ -96,7 +99,7 @@ def instruction_stack(configured: Configured, workspace: Workspace, clock: Clock
         planning=settings.permission_mode == "plan",
         appended=settings.append_system_prompt,
     )
-    return Stack(built, skills, (*notes, *cut, *skills.notes))
+    return Stack(built, skills, (*notes, *cut, *skills.notes), branch)
 
 
 def skill_tool_offered(configured: Configured) -> bool:

@@ -38,7 +38,7 @@ def scrub_session(configured: Configured, env: Mapping[str, str], prefix: str, *
         OSError: it cannot be read or replaced; it is as it was.
     """
     path = resolve(configured.session_base, prefix)
-    scrubber = Scrubber(_known(configured, env))
+    scrubber = Scrubber(known_values(configured, env))
     found: Counter[str] = Counter()
     touched: list[int] = []
     number = 0
@@ -63,7 +63,7 @@ def scrub_session(configured: Configured, env: Mapping[str, str], prefix: str, *
     return report
 
 
-def _known(configured: Configured, env: Mapping[str, str]) -> dict[str, str]:
+def known_values(configured: Configured, env: Mapping[str, str]) -> dict[str, str]:
     """Credentials of the environment, of variables that settings name, and of stored logins."""
     named = [table.api_key_env for table in configured.settings.providers.values() if table.api_key_env]
     known = known_secrets(env, {name: env.get(name, "") for name in named})

@@ -291,7 +291,7 @@ class SessionHost:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
         self._cancelled_early = ""
         self._run = asyncio.ensure_future(
-            self._serve(command.text, expand(command.text, self.skills, self._values))
+            self._serve(command, expand(command.text, self.skills, self._values))
         )
 
     def _cancel(self, reason: str) -> None:
@@ -305,8 +305,8 @@ class SessionHost:
             if self._preparing is not None:
                 self._preparing.cancel()
 
-    async def _serve(self, text: str, meant: Expansion | None) -> None:
-        timer = None
+    async def _serve(self, command: Prompt, meant: Expansion | None) -> None:
+        text, timer = command.text, None
         if self._max_time is not None:
             loop = asyncio.get_running_loop()
             timer = loop.call_later(self._max_time, self._cancel, "max_time")
@@ -314,7 +314,8 @@ class SessionHost:
             if meant is not None:
                 self._preparing = asyncio.ensure_future(self._filled(meant))
                 text = await self._preparing
-            last = await self._tell(UserMessage((Text(text),)))
+            words = (Text(text),) if text or not command.images else ()
+            last = await self._tell(UserMessage((*words, *command.images)))
         except asyncio.CancelledError:
             if self._preparing is None or not self._preparing.cancelled():
                 raise

@@ -155,7 +155,7 @@ class Slashes:
         return Reply(await asyncio.to_thread(self._talk.library.logout, rest))
 
     async def _do_new(self, rest: str) -> Reply:
-        return await self._talk.reopen("a new conversation", resume="")
+        return await self._talk.reopen("a new conversation", resume="", session_id="")
 
     async def _do_resume(self, rest: str) -> Reply:
         if rest:

@@ -22,6 +22,7 @@ from wisp.messages.tool import Effect
 from wisp.policy.decide import Policy, decide
 
 if TYPE_CHECKING:
+    from wisp.host.exchanging import Arrived, Exported
     from wisp.host.scrubbing import ScrubReport
     from wisp.host.store import SessionStore
 
@@ -56,6 +57,18 @@ class HostLibrary:
         from wisp.host.scrubbing import scrub_session
 
         return scrub_session(self._configured(), self._env, prefix, do_it=do_it)
+
+    def export(self, prefix: str, form: str, *, scrub: bool) -> Exported:
+        """One stored session in another format; with `scrub` without credentials."""
+        from wisp.host.exchanging import export_session
+
+        return export_session(self._configured(), self._env, prefix, form, scrub=scrub)
+
+    def import_session(self, file: str, source: str = "") -> Arrived:
+        """A session made of another agent's file."""
+        from wisp.host.exchanging import import_session
+
+        return import_session(self._configured(), self._clock, file, source)
 
     def models(self, words: str = "", *, all_: bool = False) -> list[dict[str, Any]]:
         """Models that settings name, that a running local server offers, and the catalogue's of vendors
@@ -244,6 +257,27 @@ class HostLibrary:
             value = msgspec.to_builtins(getattr(resolved.settings, name))
             rows.append({"name": name, "value": value, "origin": resolved.origins.get(name, "built in")})
         return rows
+
+    def set_setting(self, key: str, value: str | None) -> str:
+        """Change one setting of the user's own; None takes it out.  What it is then."""
+        from wisp.host.changing import set_setting
+
+        return set_setting(self._configured().paths.settings_file, key, value)
+
+    def settings_schema(self) -> dict[str, Any]:
+        """JSON Schema of the settings file."""
+        from wisp.host.changing import settings_schema
+
+        return settings_schema()
+
+    def settings_file(self) -> tuple[str, str]:
+        """The user's settings file, and the editor that they want for it."""
+        editor = self._env.get("VISUAL") or self._env.get("EDITOR") or "vi"
+        return self._configured().paths.settings_file, editor
+
+    def settings_problems(self) -> list[str]:
+        """What is wrong in the settings as they are now."""
+        return [str(problem) for problem in self._configured().resolved.problems]
 
     def doctor(self) -> list[dict[str, str]]:
         """What works here."""

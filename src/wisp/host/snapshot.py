@@ -46,5 +46,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     mcp_servers: tuple[McpServer, ...] = ()
     seq: int = 0
     """Number of the last event before this moment."""
+    branch: str = ""
+    """The branch that was checked out when the host was opened; empty outside git."""
     output_format: str = "text"
     """As configured, for front ends that have a choice."""
+    effort: str = ""
+    """How hard the model is told to think; empty for its default."""

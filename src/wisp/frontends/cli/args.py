@@ -14,6 +14,7 @@ from wisp.frontends.cli.options import NAMES, OPTIONS, add_to
 COMMANDS = (
     "chat",
     "demo",
+    "acp",
     "sessions",
     "undo",
     "redo",
@@ -40,6 +41,7 @@ commands:
   wisp -p "PROMPT"            one run, the answer on standard output, then exit
   wisp chat --plain           a conversation line by line
   wisp demo                   see a bug being found, fixed and tested: no key, no network
+  wisp acp                    an agent for editors, over standard input and output
   wisp sessions list|find|show|tree|fork|clone|rename|label|archive|rm|restore|prune|repair|scrub
                               what was said before; 'wisp sessions --help' explains each
   wisp undo | wisp redo       put files back to before the last run, or forward again
@@ -53,7 +55,7 @@ commands:
   wisp skills list|validate DIR  what /name can start; is a skill as the specification wants it
   wisp mcp list|add|remove|test|login|logout
                               programs and services that offer more tools
-  wisp config show            every setting and where it comes from
+  wisp config show            every setting and where it comes from (also: set, unset, edit, schema)
   wisp rpc                    a conversation for another program, as JSON-RPC 2.0 on standard input and output
   wisp doctor                 what works here
   wisp completion bash|zsh|fish  a script that completes commands and options
@@ -86,6 +88,7 @@ class Invocation(NamedTuple):
     no_session: bool = False
     yes: bool = False
     strict_config: bool = False
+    inline: bool = False
     print_instructions: bool = False
     trust: bool = False
     no_project: bool = False
@@ -239,6 +242,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         no_session=found.no_session,
         yes=found.yes,
         strict_config=found.strict_config,
+        inline=found.inline,
         print_instructions=found.print_instructions,
         trust=found.trust,
         no_project=found.no_project,
@@ -256,17 +260,6 @@ def _chat(argv: list[str]) -> Invocation:
     add_to(parser)
     found = parser.parse_args(argv)
     return _invocation("chat", found)._replace(plain=True, prompt=found.first)
-
-
-def _rpc(argv: list[str]) -> Invocation:
-    parser = Parser(
-        prog="wisp rpc",
-        description="A conversation for another program: JSON-RPC 2.0, one message a line, on standard input "
-        "and output. The options are those of a run.",
-        allow_abbrev=False,
-    )
-    add_to(parser)
-    return _invocation("rpc", parser.parse_args(argv))
 
 
 def _demo(argv: list[str]) -> Invocation:
@@ -298,6 +291,19 @@ def _words(command: str, usage: str, description: str, *, most: int, flags: Sequ
         )
 
     return parse_words
+
+
+def _server(command: str, text: str) -> _Read:
+    def parse_server(argv: list[str]) -> Invocation:
+        whole = f"{text} on standard input and output. The options are those of a run."
+        parser = Parser(prog=f"wisp {command}", description=whole, allow_abbrev=False)
+        add_to(parser)
+        found = _invocation(command, parser.parse_args(argv))
+        if command == "acp" and (found.resume or found.fork or found.continue_ or found.output_schema):
+            raise UsageError("the editor says which session is opened; see 'wisp acp --help'")
+        return found
+
+    return parse_server
 
 
 def _undo(command: str, text: str) -> _Read:
@@ -332,33 +338,9 @@ def _login(argv: list[str]) -> Invocation:
 
 
 def _models(argv: list[str]) -> Invocation:
-    parser = Parser(
-        prog="wisp models",
-        usage="wisp models [WORDS] [--all] [--json]\n       wisp models --refresh [--from URL]",
-        description="The models you can use: configured, offered by a local server that runs, or of a vendor "
-        "whose key is there. With WORDS or --all, those of every known vendor.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--all", action="store_true", help="every model that is known")
-    parser.add_argument("--json", action="store_true", help="one object a line")
-    parser.add_argument(
-        "--refresh", action="store_true", help="fetch newer data from models.dev; never done unasked"
-    )
-    parser.add_argument("--from", dest="source", metavar="URL", help="another source in the same format")
-    found = parser.parse_args(argv)
-    if found.source and not found.refresh:
-        raise UsageError("--from belongs to --refresh; see 'wisp models --help'")
-    if found.refresh and (found.words or found.all or found.json):
-        raise UsageError("--refresh stands alone; list the models afterwards; see 'wisp models --help'")
-    return Invocation(
-        "models",
-        words=found.words,
-        json=found.json,
-        all=found.all,
-        refresh=found.refresh,
-        source=found.source or "",
-    )
+    from wisp.frontends.cli.small import parse_models
+
+    return parse_models(argv)
 
 
 def _sessions(argv: list[str]) -> Invocation:
@@ -389,7 +371,8 @@ _JSON = ("--json",)
 _PARSE: dict[str, _Read] = {
     "chat": _chat,
     "demo": _demo,
-    "rpc": _rpc,
+    "acp": _server("acp", "An agent for editors: the Agent Client Protocol"),
+    "rpc": _server("rpc", "A conversation for another program: JSON-RPC 2.0, one message a line,"),
     "undo": _undo("undo", "Put files back to before the last run, whoever changed them: tools or commands."),
     "redo": _undo("redo", "Undo the last undo."),
     "sessions": _sessions,
@@ -408,7 +391,14 @@ _PARSE: dict[str, _Read] = {
         most=100,
         flags=_JSON,
     ),
-    "config": _words("config", "show [--json]", "Every setting and its origin.", most=1, flags=_JSON),
+    "config": _words(
+        "config",
+        "show [--json] | set KEY VALUE | unset KEY | edit | schema",
+        "Every setting and its origin; the user's own settings file changed, edited, described. "
+        "KEY is dotted for one in a table, as providers.local.base_url.",
+        most=3,
+        flags=_JSON,
+    ),
     "completion": _words("completion", "bash|zsh|fish", "Print a completion script.", most=1),
     "doctor": _words("doctor", "[--json]", "What works here.", most=0, flags=_JSON),
 }

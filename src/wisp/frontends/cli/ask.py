@@ -11,7 +11,6 @@ import os
 import sys
 from contextlib import suppress
 
-from wisp.frontends.cli.terminal import shown
 from wisp.host.client import CommandRefused, HostClient
 from wisp.host.commands import Answer, Approve
 from wisp.host.events import (
@@ -21,6 +20,7 @@ from wisp.host.events import (
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
+from wisp.host.showing import shown
 
 SHORT = 20
 """Lines from which on the length is said first: the beginning may have scrolled away."""

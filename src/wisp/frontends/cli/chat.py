@@ -13,7 +13,7 @@ from typing import Any
 from wisp.frontends.cli.ask import Asker, LineReader
 from wisp.frontends.cli.exitcodes import INTERRUPTED, OK, verdict
 from wisp.frontends.cli.print import TextOutput, explain
-from wisp.frontends.cli.terminal import is_terminal, one_line, safe
+from wisp.frontends.cli.terminal import is_terminal
 from wisp.host.client import CommandRefused, ConversationClient
 from wisp.host.commands import Cancel, Prompt, Steer
 from wisp.host.events import (
@@ -27,6 +27,7 @@ from wisp.host.events import (
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
+from wisp.host.showing import one_line, safe
 from wisp.host.view import View, reduce
 
 _QUESTIONS = (ToolApprovalRequested, ToolApprovalResolved, QuestionAsked, QuestionAnswered)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from wisp.frontends.cli.args import Invocation
 from wisp.frontends.cli.exitcodes import OK
 from wisp.frontends.cli.print import write_json
-from wisp.frontends.cli.terminal import safe
 from wisp.host.client import OpenFailed
 from wisp.host.events import ContextEstimated
 from wisp.host.figures import context_table
+from wisp.host.showing import safe
 
 
 def run_context(invocation: Invocation, examine: Callable[[str], ContextEstimated]) -> int:

@@ -12,7 +12,6 @@ from contextlib import aclosing, suppress
 from typing import Protocol
 
 from wisp.frontends.cli.exitcodes import FAILED, OK
-from wisp.frontends.cli.terminal import safe
 from wisp.host.client import HostClient
 from wisp.host.commands import Cancel, Prompt
 from wisp.host.events import (
@@ -23,6 +22,7 @@ from wisp.host.events import (
     ToolCalled,
     ToolExecutionEnded,
 )
+from wisp.host.showing import safe
 
 
 class DemoLike(Protocol):

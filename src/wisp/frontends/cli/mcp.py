@@ -10,7 +10,7 @@ from wisp.frontends.cli.args import Invocation, Parser, UsageError
 from wisp.frontends.cli.exitcodes import FAILED, OK
 from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.small import attempt
-from wisp.frontends.cli.terminal import one_line, safe
+from wisp.host.showing import one_line, safe
 
 VERBS = {
     "list": "[--json]",

@@ -15,7 +15,7 @@ from wisp.frontends.cli.ask import Asker
 from wisp.frontends.cli.exitcodes import BROKEN_PIPE, INTERRUPTED, TERMINATED, Verdict, verdict
 from wisp.frontends.cli.result import result_object
 from wisp.frontends.cli.streams import OutputFailed, put, quiet_stdout
-from wisp.frontends.cli.terminal import inert, is_terminal, one_line, safe
+from wisp.frontends.cli.terminal import is_terminal
 from wisp.host.client import HostClient
 from wisp.host.commands import Cancel, Prompt
 from wisp.host.events import (
@@ -33,6 +33,7 @@ from wisp.host.events import (
     ToolExecutionStarted,
     wire,
 )
+from wisp.host.showing import inert, one_line, safe
 from wisp.host.view import RunView, View, reduce
 from wisp.messages.ids import iso
 

@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from wisp.frontends.cli.args import Invocation
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, USAGE, Verdict
-from wisp.frontends.cli.terminal import is_terminal, safe
+from wisp.frontends.cli.terminal import is_terminal
 from wisp.host.client import ConversationClient, HostClient, OpenFailed, OpenRequest
+from wisp.host.showing import safe
 from wisp.host.view import RunView
 
 Opener = Callable[[OpenRequest, asyncio.Event], Awaitable[HostClient]]

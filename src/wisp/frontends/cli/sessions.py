@@ -12,12 +12,14 @@ from wisp.frontends.cli.args import Invocation, Parser, UsageError
 from wisp.frontends.cli.exitcodes import FAILED, OK
 from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.small import attempt
-from wisp.frontends.cli.terminal import confirmed, one_line, safe
+from wisp.frontends.cli.terminal import confirmed
 from wisp.host.library import SessionContent, SessionInfo
+from wisp.host.showing import one_line, safe
 from wisp.messages.ids import iso
 from wisp.messages.message import AssistantMessage, ToolResult, UserMessage
 
 if TYPE_CHECKING:
+    from wisp.host.exchanging import Arrived, Exported
     from wisp.host.store import Entry, Made, SessionStore
 
 VERBS = {
@@ -35,6 +37,8 @@ VERBS = {
     "prune": "[--older-than DAYS] [--yes]",
     "repair": "ID|FILE [--output FILE] [--yes]",
     "scrub": "ID [--yes]",
+    "export": "ID [--format markdown|html|atif|claude] [--output FILE] [--keep-secrets]",
+    "import": "FILE [--from claude|codex|pi]",
 }
 """What can be done, and with what."""
 _WORDS = {"list": (0, 0), "prune": (0, 0), "rename": (2, 2), "label": (2, 3)}
@@ -48,6 +52,8 @@ class Library(Protocol):
     def folder(self) -> str: ...
     def session(self, prefix: str, last: int = 0) -> SessionContent: ...
     def scrub(self, prefix: str, *, do_it: bool) -> ScrubLike: ...
+    def export(self, prefix: str, form: str, *, scrub: bool) -> Exported: ...
+    def import_session(self, file: str, source: str = "") -> Arrived: ...
 
 
 class ScrubLike(Protocol):
@@ -75,7 +81,8 @@ def parse_sessions(argv: list[str]) -> Invocation:
         "a number of 'wisp sessions tree ID', a label, or the beginning of a message's id. "
         "'fork' begins a session at an entry, 'clone' copies all branches. 'rm' moves to the trash, where "
         "'restore' finds it for 30 days. 'repair' says what is wrong and mends it, the old file is kept. "
-        "'scrub' takes known credentials, and what looks like one, out.",
+        "'scrub' takes known credentials, and what looks like one, out; 'export' does so in what it "
+        "writes, to standard output unless told where. 'import' makes a session of another agent's file.",
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -92,7 +99,10 @@ def parse_sessions(argv: list[str]) -> Invocation:
     parser.add_argument("--last", metavar="N", type=int, default=0, help="only the last messages")
     parser.add_argument("--go", metavar="ENTRY", help="go on from another message")
     parser.add_argument("--older-than", metavar="DAYS", type=float, help="not used for so long")
-    parser.add_argument("--output", metavar="FILE", default="", help="where a mended copy goes")
+    parser.add_argument("--output", "-o", metavar="FILE", default="", help="where a copy goes")
+    parser.add_argument("--format", metavar="FORMAT", default="", help="of an export; told by FILE's ending")
+    parser.add_argument("--keep-secrets", action="store_true", help="export credentials too")
+    parser.add_argument("--from", metavar="AGENT", dest="source", default="", help="whose file it is")
     parser.add_argument("--session-dir", metavar="DIR")
     found = parser.parse_args(argv)
     verb, *rest = found.words or ["list"]
@@ -322,6 +332,18 @@ def _scrub(words: Sequence[str], invocation: Invocation, library: Library) -> in
     return OK
 
 
+def _export(words: Sequence[str], invocation: Invocation, library: Library) -> int:
+    from wisp.frontends.cli.exchange import export
+
+    return export(words[0], invocation.given, library.export)
+
+
+def _import(words: Sequence[str], invocation: Invocation, library: Library) -> int:
+    from wisp.frontends.cli.exchange import bring_in
+
+    return bring_in(library.import_session(words[0], invocation.given["source"]))
+
+
 _VERBS: dict[str, Callable[[Sequence[str], Invocation, Library], int]] = {
     "list": _list,
     "find": _find,
@@ -337,4 +359,6 @@ _VERBS: dict[str, Callable[[Sequence[str], Invocation, Library], int]] = {
     "prune": _prune,
     "repair": _repair,
     "scrub": _scrub,
+    "export": _export,
+    "import": _import,
 }

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from wisp.frontends.cli.args import Invocation
+from wisp.frontends.cli.args import Invocation, Parser, UsageError
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, REFUSED, USAGE
 from wisp.frontends.cli.print import write_json
-from wisp.frontends.cli.terminal import confirmed, one_line, safe
+from wisp.frontends.cli.terminal import confirmed
 from wisp.host.client import OpenFailed
+from wisp.host.showing import one_line, safe
 
 
 class Library(Protocol):
@@ -25,6 +26,10 @@ class Library(Protocol):
     def skills(self) -> tuple[list[dict[str, str]], tuple[str, ...]]: ...
     def validate_skill(self, path: str) -> list[str]: ...
     def config(self) -> list[dict[str, Any]]: ...
+    def set_setting(self, key: str, value: str | None) -> str: ...
+    def settings_schema(self) -> dict[str, Any]: ...
+    def settings_file(self) -> tuple[str, str]: ...
+    def settings_problems(self) -> list[str]: ...
     def doctor(self) -> list[dict[str, str]]: ...
     def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> UndoLike: ...
 
@@ -188,9 +193,18 @@ def _permissions_test(path: str, library: Library) -> int:
     return FAILED if wrong else OK
 
 
+_CONFIG = {"set": 2, "unset": 1, "edit": 0, "schema": 0}
+"""How many words each takes."""
+
+
 def _config(invocation: Invocation, library: Library) -> int:
-    if (invocation.words or ["show"]) != ["show"]:
-        return _usage("use 'wisp config show'")
+    verb, *words = invocation.words or ["show"]
+    if verb in _CONFIG and len(words) == _CONFIG[verb]:
+        from wisp.frontends.cli import configuring
+
+        return configuring.VERBS[verb](words, library)
+    if [verb, *words] != ["show"]:
+        return _usage("use 'wisp config show', 'set KEY VALUE', 'unset KEY', 'edit' or 'schema'")
     for row in library.config():
         if invocation.json:
             write_json(row)
@@ -249,3 +263,34 @@ _COMMANDS = {
     "undo": _undo,
     "redo": _undo,
 }
+
+
+def parse_models(argv: list[str]) -> Invocation:
+    """Read what follows `wisp models`."""
+    parser = Parser(
+        prog="wisp models",
+        usage="wisp models [WORDS] [--all] [--json]\n       wisp models --refresh [--from URL]",
+        description="The models you can use: configured, offered by a local server that runs, or of a vendor "
+        "whose key is there. With WORDS or --all, those of every known vendor.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--all", action="store_true", help="every model that is known")
+    parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.add_argument(
+        "--refresh", action="store_true", help="fetch newer data from models.dev; never done unasked"
+    )
+    parser.add_argument("--from", dest="source", metavar="URL", help="another source in the same format")
+    found = parser.parse_args(argv)
+    if found.source and not found.refresh:
+        raise UsageError("--from belongs to --refresh; see 'wisp models --help'")
+    if found.refresh and (found.words or found.all or found.json):
+        raise UsageError("--refresh stands alone; list the models afterwards; see 'wisp models --help'")
+    return Invocation(
+        "models",
+        words=found.words,
+        json=found.json,
+        all=found.all,
+        refresh=found.refresh,
+        source=found.source or "",
+    )

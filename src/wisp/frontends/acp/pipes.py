@@ -1,0 +1,97 @@
+"""Bytes in and out of two descriptors on the event loop, whatever they are: pipe, socket, terminal or file.
+
+Knows lines and nothing of what they say.  The descriptors' flags are left as they are, because another
+process may share them: reading and writing wait until the system says that neither would block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+from collections.abc import AsyncIterator, Callable
+
+_PIECE = 4096
+"""Bytes that a pipe takes without blocking where it says that it takes any (`PIPE_BUF`)."""
+_READ = 1 << 16
+
+
+class TooLong(Exception):
+    """A line is longer than what is accepted; what followed it was kept."""
+
+
+class Input:
+    """Lines from a descriptor.
+
+    Args:
+        descriptor: open for reading.
+        most: longest line in bytes; a longer one is passed over and told as `TooLong`.
+    """
+
+    def __init__(self, descriptor: int, most: int) -> None:
+        self._descriptor = descriptor
+        self._most = most
+
+    async def lines(self) -> AsyncIterator[bytes | TooLong]:
+        """Every line without its end, the last also where its end is missing."""
+        parts: list[bytes] = []
+        size = 0
+        while chunk := await self._read():
+            *whole, rest = chunk.split(b"\n")
+            for piece in whole:
+                size += len(piece)
+                yield TooLong() if size > self._most else b"".join([*parts, piece])
+                parts, size = [], 0
+            size += len(rest)
+            parts = [*parts, rest] if size <= self._most else []
+        if size:
+            yield TooLong() if size > self._most else b"".join(parts)
+
+    async def _read(self) -> bytes:
+        """What is there; empty at the end, and where the other side broke off."""
+        if _ready(self._descriptor, select.POLLIN):
+            await asyncio.sleep(0)  # somebody who never stops writing must not keep others from their turn
+        else:
+            loop = asyncio.get_running_loop()
+            await _until(loop.add_reader, loop.remove_reader, self._descriptor)
+        try:
+            return os.read(self._descriptor, _READ)
+        except OSError:
+            return b""
+
+
+class Output:
+    """Bytes to a descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    async def write(self, data: bytes) -> None:
+        """Write all of `data`, waiting for a reader that is slow.
+
+        Raises:
+            OSError: nobody reads any more (`BrokenPipeError`), or it cannot be written.
+        """
+        rest = memoryview(data)
+        loop = asyncio.get_running_loop()
+        while rest:
+            if not _ready(self._descriptor, select.POLLOUT):
+                await _until(loop.add_writer, loop.remove_writer, self._descriptor)
+            rest = rest[os.write(self._descriptor, rest[:_PIECE]) :]
+
+
+def _ready(descriptor: int, what: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, what)
+    return bool(poll.poll(0))
+
+
+async def _until(
+    watch: Callable[[int, Callable[[], None]], None], forget: Callable[[int], bool], descriptor: int
+) -> None:
+    ready = asyncio.Event()
+    watch(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        forget(descriptor)

@@ -1,0 +1,491 @@
+"""The screen: what stands where, which key does what.
+
+Draws first and connects afterwards.  Everything that is decided about the conversation is the host's; what is
+said to it and what comes from it goes through `talk`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widget import Widget
+
+from wisp.frontends.tui.bars import Bar, activity, status
+from wisp.frontends.tui.composer import Composer
+from wisp.frontends.tui.dialog import Dialog
+from wisp.frontends.tui.driver import ScreenDriver
+from wisp.frontends.tui.look import DARK, GREY, LIGHT, LOOKS, Look, theme_of
+from wisp.frontends.tui.menu import Menu, Row
+from wisp.frontends.tui.transcript import Transcript
+
+if TYPE_CHECKING:
+    from wisp.frontends.tui.talk import Answering, Talk
+    from wisp.host.client import ConversationClient
+
+W = TypeVar("W", bound=Widget)
+
+Connect = Callable[[], Awaitable["ConversationClient"]]
+"""Opens the host; raises `OpenFailed`."""
+
+FRAME = 1 / 30
+"""Seconds between two drawings of what streams in."""
+TWICE = 2.0
+"""Seconds within which a second Ctrl+C leaves."""
+PROMPT = "What shall be done?"
+
+
+class WispApp(App[int]):
+    """One conversation on one terminal.
+
+    Args:
+        connect: opens the host, once the first frame stands.
+        first: a first prompt.
+        look: the colours it begins with.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "wisp"
+    CSS = """
+    Screen { layout: vertical; background: $background; color: $foreground; overflow: hidden; }
+    Screen:inline { height: 60vh; border: none; }
+    .-short Composer, .-short Composer:focus, .-tiny Composer, .-tiny Composer:focus { border: none; }
+    .-short Dialog, .-tiny Dialog { border: none; }
+    .-tiny #activity, .-tiny #status, .-tiny #queue { display: none; }
+    """
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (8, "-short"), (14, "-tall")]  # noqa: RUF012 - as the base class has it
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
+        Binding("ctrl+q", "none", show=False, priority=True),
+        Binding("ctrl+z", "suspend_process", show=False, priority=True),
+        Binding("shift+tab", "cycle_mode", show=False, priority=True),
+        Binding("ctrl+o", "open_all", show=False, priority=True),
+        Binding("ctrl+l", "redraw", show=False, priority=True),
+        Binding("ctrl+r", "sent_before", show=False, priority=True),
+        Binding("ctrl+f", "find", show=False, priority=True),
+        Binding("f1", "help", show=False, priority=True),
+        Binding("pageup,shift+up", "scroll_page(-1)", show=False, priority=True),
+        Binding("pagedown,shift+down", "scroll_page(1)", show=False, priority=True),
+        Binding("ctrl+home", "scroll_home", show=False, priority=True),
+        Binding("ctrl+end", "scroll_end", show=False, priority=True),
+    ]
+
+    def __init__(self, connect: Connect, first: str = "", *, look: Look = DARK) -> None:
+        super().__init__(driver_class=ScreenDriver)
+        self.look = GREY if self.no_color else look
+        for one in LOOKS.values():
+            self.register_theme(theme_of(one))
+        self.theme = self.look.name
+        self.failure: BaseException | None = None
+        """What ended the program before its time."""
+        self.talk: Talk | None = None
+        self.answering: Answering | None = None
+        """What the composer's text becomes, where it is the answer to something."""
+        self._connect = connect
+        self._first = first
+        self._work: set[asyncio.Future[Any]] = set()
+        self._interrupted_at = -TWICE
+        self._flushing = False
+        self._frame = 0
+        self._hint = ""
+        self._kept_draft = ""
+        self._go_back: Callable[[], None] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Transcript, what happens, questions, composer, status."""
+        yield Transcript(self.look, self._older, self._newer)
+        yield Bar(self.look, "queue")
+        yield Bar(self.look, "activity")
+        yield Dialog(self.look)
+        yield Menu(self.look)
+        yield Composer()
+        yield Bar(self.look, "status")
+
+    # -- parts of the screen ------------------------------------------------------------------------------
+
+    @property
+    def transcript(self) -> Transcript:
+        """The transcript."""
+        return self._part("transcript", Transcript)
+
+    @property
+    def composer(self) -> Composer:
+        """The composer."""
+        return self._part("composer", Composer)
+
+    @property
+    def dialog(self) -> Dialog:
+        """The question, if there is one."""
+        return self._part("dialog", Dialog)
+
+    @property
+    def menu(self) -> Menu:
+        """What could be meant."""
+        return self._part("menu", Menu)
+
+    def _part(self, id_: str, kind: type[W]) -> W:
+        return self.screen_stack[0].query_one(f"#{id_}", kind)
+
+    # -- life ---------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Show an empty screen; connect when it stands."""
+        self._part("queue", Bar).add_class("hidden")
+        self.composer.focus()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.exit, 128 + number)
+        loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
+        self.call_after_refresh(self._open)
+
+    def _open(self) -> None:
+        self.keep(self._live())
+
+    async def _live(self) -> None:
+        from wisp.frontends.tui.talk import Talk
+
+        client = await self._connect()
+        self.talk = Talk(self, client)
+        self.composer.placeholder = PROMPT
+        self.set_interval(0.1, self._tick)
+        await self.talk.run(self._first)
+
+    def keep(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run `work` until it ends or the screen closes; what breaks in it ends the program."""
+        task = asyncio.ensure_future(work)
+        self._work.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Future[Any]) -> None:
+        self._work.discard(task)
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            self.failure = self.failure or fault
+            self.exit(1)
+
+    async def close(self) -> None:
+        """Let the host go; for whoever ran the screen, after it."""
+        for task in list(self._work):
+            task.cancel()
+        if self._work:
+            await asyncio.wait(self._work)
+        if self.talk is not None:
+            await self.talk.client.close()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End with the terminal restored; whoever ran the screen tells what broke."""
+        self.failure = self.failure or error
+        self.exit(1)
+
+    @property
+    def working(self) -> bool:
+        """Whether a run is in progress."""
+        return self.talk is not None and self.talk.feed.running
+
+    # -- drawing what changed -----------------------------------------------------------------------------
+
+    def flush_soon(self) -> None:
+        """Draw what changed, with whatever else changes until then."""
+        if not self._flushing:
+            self._flushing = True
+            self.set_timer(FRAME, self._draw_changes)
+
+    def _draw_changes(self) -> None:
+        self._flushing = False
+        self.transcript.changed()
+        self._show_activity()
+        self._show_queue()
+
+    def _tick(self) -> None:
+        if self.working and self.talk is not None:
+            self._frame += 1
+            if self._frame % 5 == 0:
+                self.talk.feed.tick(asyncio.get_running_loop().time())
+                self.transcript.changed()
+            self._show_activity()
+
+    def _show_activity(self) -> None:
+        bar, look = self._part("activity", Bar), self.look
+        if self.talk is None or not self.talk.feed.running:
+            bar.show(Text(self._hint, look.style("dim"), no_wrap=True))
+            return
+        feed = self.talk.feed
+        bar.show(
+            activity(
+                look,
+                waiting=feed.waiting(),
+                seconds=asyncio.get_running_loop().time() - feed.run_began,
+                frame=self._frame,
+                still=self.animation_level == "none",
+                hint=self._hint or "esc stops",
+                width=max(1, self.size.width - 2),
+            )
+        )
+
+    def _show_queue(self) -> None:
+        queue = self.talk.feed.queue if self.talk is not None else ()
+        bar = self._part("queue", Bar)
+        bar.set_class(not queue, "hidden")
+        if queue:
+            from wisp.frontends.tui.queue import queue_text
+
+            shown = queue_text(self.look, queue, max(1, self.size.width - 2))
+            bar.styles.height = shown.plain.count("\n") + 1
+            bar.show(shown)
+
+    def show_status(self) -> None:
+        """Where one is, and how calls are judged."""
+        if self.talk is not None:
+            now, feed = self.talk.client.snapshot(), self.talk.feed
+            shown = status(self.look, now, feed.cost, feed.context, max(1, self.size.width - 2))
+            self._part("status", Bar).show(shown)
+
+    def opened(self) -> None:
+        """Another conversation may stand behind the connection."""
+        self.show_status()
+        self._show_title()
+        self.flush_soon()
+
+    def on_resize(self) -> None:
+        """Lines around the composer are as wide as the screen."""
+        self._show_activity()
+        self._show_queue()
+        self.show_status()
+
+    def use_look(self, name: str) -> None:
+        """Other colours: `dark`, `light` or `grey`; the next ones where none are named."""
+        looks = {"dark": DARK, "light": LIGHT, "grey": GREY, "gray": GREY}
+        after = {DARK: LIGHT, LIGHT: GREY, GREY: DARK}[self.look]
+        self.look = looks.get(name, after)
+        self.theme = self.look.name
+        for bar in self.screen_stack[0].query(Bar):
+            bar.look = self.look
+        self.dialog.look = self.menu.look = self.look
+        self.transcript.show_look(self.look)
+        self.opened()
+
+    # -- the terminal -------------------------------------------------------------------------------------
+
+    def busy(self, working: bool) -> None:
+        """Have the terminal show that something is worked on (OSC 9;4, where it knows that)."""
+        self._tell_terminal(f"\x1b]9;4;{3 if working else 0};0\x07")
+        self._show_title()
+
+    def _show_title(self) -> None:
+        if self.talk is not None:
+            folder = self.talk.client.snapshot().cwd.rsplit("/", 1)[-1]
+            plain = "".join(char for char in folder if char.isprintable())[:60]
+            self._tell_terminal(f"\x1b]0;{'* ' if self.working else ''}wisp {plain}\x07")
+
+    def _tell_terminal(self, sequence: str) -> None:
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
+
+    def call_back(self) -> None:
+        """Call the person, where the terminal is known not to have the focus."""
+        if not self.app_focus:
+            self.bell()
+
+    # -- answering with words -----------------------------------------------------------------------------
+
+    def answer_with(
+        self, what: str, take: Answering, back: Callable[[], None] | None = None, hint: str = "enter answers"
+    ) -> None:
+        """Have the next text from the composer be an answer; what was written there is kept.
+
+        Args:
+            what: shown where nothing is written.
+            take: has the text; says whether that was all.
+            back: what Esc does, after the draft is back.
+            hint: shown beside what happens.
+        """
+        if self.answering is None:
+            self._kept_draft = self.composer.whole
+        self.answering, self._go_back, self._hint = take, back, hint
+        self.composer.put("")
+        self.composer.placeholder = what
+        self.composer.focus()
+        self.flush_soon()
+
+    def end_answer(self) -> None:
+        """Back to writing messages."""
+        self.answering, self._hint = None, ""
+        self.composer.placeholder = PROMPT
+        self.composer.put(self._kept_draft)
+        self._kept_draft = ""
+        self.flush_soon()
+
+    def settle(self) -> None:
+        """Nothing is asked any more."""
+        if self.answering is not None:
+            self.end_answer()
+        self.dialog.drop()
+        self.composer.focus()
+
+    async def _answer(self, text: str) -> None:
+        take = self.answering
+        if take is None or not await take(text):
+            self.composer.give_back(text)
+        elif self.answering is take:
+            self.end_answer()
+
+    def show_menu(self, rows: list[Row], typed: int) -> None:
+        """Show what could be meant; nothing closes the menu."""
+        self.menu.show(rows, typed)
+        self.composer.menu_open = bool(rows)
+
+    # -- what the person does -----------------------------------------------------------------------------
+
+    async def on_composer_sent(self, message: Composer.Sent) -> None:
+        """Enter, or Alt+Enter."""
+        if self.answering is not None:
+            self.keep(self._answer(message.text))
+        elif self.talk is not None:
+            self.keep(self.talk.say(message.text, later=message.when == "later"))
+
+    def on_composer_edited(self) -> None:
+        """What stands before the cursor changed."""
+        if self.talk is not None:
+            from wisp.frontends.tui.suggesting import suggest
+
+            self.keep(suggest(self, self.talk))
+            self.talk.keep_draft_soon()
+
+    def on_composer_pressed(self, message: Composer.Pressed) -> None:
+        """A key whose meaning depends on what else is shown."""
+        from wisp.frontends.tui.pressing import pressed
+
+        pressed(self, message.key)
+
+    def on_dialog_answered(self, message: Dialog.Answered) -> None:
+        """A question was answered by a key."""
+        from wisp.frontends.tui.asking import answered
+
+        if self.talk is not None:
+            answered(self, self.talk, message)
+
+    async def on_dialog_typed(self, message: Dialog.Typed) -> None:
+        """The person was writing when a question came: the key belongs to the text."""
+        await self.composer._on_key(message.event)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of the conversation do nothing on other screens."""
+        del parameters
+        ours = {binding.action.split("(")[0] for binding in self.BINDINGS if isinstance(binding, Binding)}
+        return len(self.screen_stack) < 2 or action not in ours
+
+    def action_stop(self) -> None:
+        """Stop the run in progress; what is written and what waits stays."""
+        if self.working and self.talk is not None:
+            self.say_for_a_moment("stopping…")
+            self.keep(self.talk.stop())
+
+    def action_interrupt(self) -> None:
+        """Ctrl+C: copy what is marked; else clear the text and stop the run; twice leaves."""
+        if marked := self.composer.selected_text:
+            self.copy_to_clipboard(marked)
+            self.composer.move_cursor(self.composer.cursor_location)
+            return
+        now = asyncio.get_running_loop().time()
+        twice = now - self._interrupted_at < TWICE
+        self._interrupted_at = now
+        if twice:
+            self.exit(130 if self.working else 0)
+            return
+        if self.composer.text and not self.working:
+            self.composer.remember(self.composer.whole)
+            self.composer.put("")
+        self.action_stop()
+        self.say_for_a_moment("ctrl+c again leaves")
+
+    def say_for_a_moment(self, hint: str) -> None:
+        """Show a hint for as long as a second Ctrl+C would count."""
+        self._hint = hint
+        self._show_activity()
+        self.set_timer(TWICE, lambda: self._unsay(hint))
+
+    def _unsay(self, hint: str) -> None:
+        if self._hint == hint:
+            self._hint = ""
+            self._show_activity()
+
+    def action_cycle_mode(self) -> None:
+        """Shift+Tab: judge the next calls by another mode."""
+        if self.talk is not None:
+            self.keep(self.talk.cycle_mode())
+
+    def action_open_all(self) -> None:
+        """Ctrl+O: show all of every card, or no longer."""
+        entries = self.transcript.entries
+        wanted = not any(entry.opened for entry in entries[-50:])
+        for entry in entries:
+            entry.opened = wanted
+        self.transcript.changed()
+
+    def action_sent_before(self) -> None:
+        """Ctrl+R."""
+        if self.talk is not None:
+            from wisp.frontends.tui.screens import sent_before
+
+            self.keep(sent_before(self, self.talk))
+
+    def action_find(self) -> None:
+        """Ctrl+F."""
+        if self.talk is not None:
+            from wisp.frontends.tui.pressing import find
+
+            find(self, self.talk, "")
+
+    def action_help(self) -> None:
+        """F1."""
+        if self.talk is not None:
+            from wisp.frontends.tui.screens import help_page
+
+            help_page(self, self.talk)
+
+    def action_scroll_page(self, direction: int) -> None:
+        """A page of the transcript, or of the question that is asked."""
+        if self.dialog.ask is not None and self.dialog.has_focus:
+            self.dialog.scroll_lines(direction * max(1, self.dialog.size.height - 4))
+        else:
+            self.transcript.page(direction)
+
+    def action_scroll_home(self) -> None:
+        """To the beginning."""
+        if self.talk is not None:
+            self.keep(self.talk.past.home())
+
+    def action_scroll_end(self) -> None:
+        """To the end."""
+        if self.talk is not None:
+            self.talk.past.end()
+
+    def action_redraw(self) -> None:
+        """Ctrl+L: draw everything anew."""
+        self.refresh(repaint=True, layout=True)
+
+    def action_none(self) -> None:
+        """A key that shall do nothing."""
+
+    def _older(self) -> None:
+        if self.talk is not None:
+            self.keep(self.talk.past.older())
+
+    def _newer(self) -> None:
+        if self.talk is not None:
+            self.keep(self.talk.past.newer())
+
+
+async def run_app(app: WispApp, *, inline: bool = False) -> int:
+    """Run the screen to its end; returns the exit code.  What broke is raised with the terminal restored."""
+    code = await app.run_async(inline=inline, inline_no_clear=inline)
+    with suppress(asyncio.CancelledError):
+        await app.close()
+    if app.failure is not None:
+        raise app.failure
+    return code or 0

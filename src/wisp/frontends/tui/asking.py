@@ -1,0 +1,123 @@
+"""What a person is asked: approvals and questions, as dialogs, and their answers as commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wisp.frontends.tui.dialog import Ask, Choice, Dialog
+from wisp.host.commands import Answer, AnyCommand, Approve, ShowContext
+from wisp.host.events import (
+    AgentCompleted,
+    AgentStarted,
+    ContextEstimated,
+    QuestionAnswered,
+    QuestionAsked,
+    ToolApprovalRequested,
+    ToolApprovalResolved,
+)
+from wisp.host.showing import shown
+
+if TYPE_CHECKING:
+    from wisp.frontends.tui.app import WispApp
+    from wisp.frontends.tui.talk import Talk
+
+ABOUT = {
+    "model": "The model asks",
+    "turns": "The limit of requests is reached",
+    "cost": "The limit of cost is reached",
+    "tokens": "The limit of tokens is reached",
+    "time": "The limit of time is reached",
+    "loop": "The model repeats itself",
+    "storage": "The conversation cannot be kept",
+}
+
+
+def attend(app: WispApp, talk: Talk, event: Any) -> None:
+    """What one event asks of the person, or no longer asks."""
+    if isinstance(event, ToolApprovalRequested):
+        app.dialog.put(approval(event), app.composer.last_key)
+        app.call_back()
+    elif isinstance(event, QuestionAsked):
+        if event.options:
+            app.dialog.put(question(event), app.composer.last_key)
+        else:
+            talk.note(f"{ABOUT.get(event.about, 'Asked')}: {shown(event.text)}", "warn")
+            app.answer_with(
+                "your answer; Enter sends it", lambda text: talk.command(Answer(event.question_id, text))
+            )
+        app.call_back()
+    elif isinstance(event, ToolApprovalResolved | QuestionAnswered):
+        app.settle()
+    elif isinstance(event, AgentCompleted):
+        app.settle()
+        app.busy(False)
+        app.call_back()
+        app.keep(talk.command(ShowContext()))
+    elif isinstance(event, AgentStarted):
+        app.busy(True)
+    elif isinstance(event, ContextEstimated):
+        app.show_status()
+
+
+def approval(request: ToolApprovalRequested) -> Ask:
+    """An approval request: the whole operation, why it is asked, and what each answer means."""
+    choices = [Choice("once", ("y", "1"), "allow once")]
+    if request.session_rule:
+        choices.append(Choice("session", ("a", "s", "2"), "allow for this session"))
+    choices += [
+        Choice("no", ("n", "3", "escape"), "deny"),
+        Choice("why", ("m", "4"), "deny and say why"),
+        Choice("stop", ("x",), "stop the run"),
+    ]
+    note = f"for this session would allow: {_line(request.session_rule)}" if request.session_rule else ""
+    title = f"Allow {_line(request.summary) or _line(request.name)}?"
+    return Ask(
+        _name(request),
+        title,
+        shown(request.preview),
+        _line(request.reason),
+        tuple(choices),
+        note,
+    )
+
+
+def question(asked: QuestionAsked) -> Ask:
+    """A question with answers to choose from."""
+    choices = tuple(
+        Choice(option, (str(number),) if number < 10 else (chr(87 + number),), _line(option))
+        for number, option in enumerate(asked.options, 1)
+    )
+    return Ask(asked.question_id, ABOUT.get(asked.about, "Asked"), shown(asked.text), "", choices)
+
+
+def answered(app: WispApp, talk: Talk, message: Dialog.Answered) -> None:
+    """The person chose."""
+    ask, choice = message.ask, message.choice
+    pending = talk.feed.view.pending
+    if pending is None or ask.id != _name(pending):
+        app.keep(talk.command(Answer(ask.id, choice.name)))
+        return
+
+    def reply(approved: bool, scope: Any = "once", reason: str = "") -> AnyCommand:
+        return Approve(pending.call_id, pending.digest, approved, scope, reason)
+
+    if choice.name == "why":
+        app.answer_with(
+            "why not? Enter tells the model, Esc goes back to the question",
+            lambda text: talk.command(reply(False, reason=text.strip())),
+            back=lambda: app.dialog.put(ask, 0.0),
+        )
+        app.dialog.drop()
+    elif choice.name == "stop":
+        app.keep(talk.stop())
+    else:
+        app.keep(talk.command(reply(choice.name != "no", "session" if choice.name == "session" else "once")))
+
+
+def _name(request: ToolApprovalRequested) -> str:
+    return f"{request.call_id}/{request.digest}"
+
+
+def _line(text: str) -> str:
+    """What stands around the operation names files too, and a file may be named anything."""
+    return shown(text).replace("\n", "\\x0a")

@@ -1,0 +1,85 @@
+"""The lines around the composer: what happens now, what waits, where one is.  Pure drawing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.widget import Widget
+
+from wisp.frontends.tui.entries import took_text
+from wisp.frontends.tui.lines import clipped
+from wisp.frontends.tui.look import Look
+from wisp.host.showing import one_line
+
+if TYPE_CHECKING:
+    from wisp.host.events import ContextEstimated
+    from wisp.host.snapshot import Snapshot
+
+TONES = {"ask": "good", "read-only": "good", "plan": "accent", "auto": "warn", "full": "bad"}
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class Bar(Widget):
+    """Some lines of text."""
+
+    DEFAULT_CSS = "Bar { height: 1; width: 1fr; padding: 0 1; } Bar.hidden { display: none; }"
+
+    def __init__(self, look: Look, id_: str) -> None:
+        super().__init__(id=id_)
+        self.look = look
+        self._text = Text()
+
+    def show(self, text: Text) -> None:
+        """Show `text`, if it is not what is shown."""
+        if text != self._text or text.spans != self._text.spans:
+            self._text = text
+            self.refresh()
+
+    def render(self) -> Text:
+        """The text."""
+        return self._text
+
+
+def activity(
+    look: Look, *, waiting: str, seconds: float, frame: int, still: bool, hint: str, width: int
+) -> Text:
+    """What is being waited for, since when, and how to stop it."""
+    mark = "•" if still else SPINNER[frame % len(SPINNER)]
+    after = f" {took_text(seconds)}" if seconds >= 1 else ""
+    text = Text(no_wrap=True)
+    text.append(f"{mark} ", look.style("accent"))
+    text.append(clipped(waiting, max(4, width - cell_len(hint) - len(after) - 6)), look.style())
+    text.append(after, look.style("dim"))
+    if hint:
+        text.append(f"  {hint}", look.style("dim"))
+    return text
+
+
+def status(
+    look: Look, now: Snapshot, cost: float | None, context: ContextEstimated | None, width: int
+) -> Text:
+    """Where one is on the left, how calls are judged on the right; the left gives way."""
+    mode = now.permission_mode
+    boxed = "no sandbox" if now.sandbox in ("none", "off") else "sandbox"
+    right = Text(mode, look.style(TONES.get(mode, "dim"), bold=True), no_wrap=True)
+    right.append(" · ", look.style("dim"))
+    right.append(boxed, look.style("warn" if boxed != "sandbox" else "dim"))
+    folder = one_line(now.cwd.rsplit("/", 1)[-1] or now.cwd, 60)
+    parts = [one_line(now.model, 60), folder + (f" ({one_line(now.branch, 40)})" if now.branch else "")]
+    if context is not None and context.window:
+        parts.append(f"{100 * context.total / context.window:.0f}% of context")
+    if cost != 0:
+        parts.append("cost unknown" if cost is None else f"${cost:.2f}" if cost >= 0.01 else f"${cost:.4f}")
+    room = width - right.cell_len - 2
+    left = ""
+    for part in parts:
+        longer = f"{left} · {part}" if left else part
+        if cell_len(longer) <= room:
+            left = longer
+    if not left and room > 6:
+        left = clipped(parts[0], room)
+    text = Text(left, look.style("dim"), no_wrap=True)
+    text.append(" " * max(1, width - cell_len(left) - right.cell_len), look.style())
+    return text + right

@@ -1,0 +1,394 @@
+"""What the transcript is made of: one object for each thing that is shown, with its lines for a width.
+
+Entries hold words, not events; `feed` fills them.  Knows no widget and no host.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from rich.segment import Segment
+from rich.text import Text
+from textual.strip import Strip
+
+from wisp.frontends.tui.lines import blank, clipped, fitted, lines_of
+from wisp.frontends.tui.look import Look
+from wisp.host.showing import one_line, safe
+
+TAIL = 5
+"""Lines of a running command's output that are shown."""
+HEAD = 8
+"""Lines of a result that are shown while the card is closed, where it is shown at all."""
+DIFF = 24
+"""Lines of a diff that are shown while the card is closed."""
+OPEN = 2_000
+"""Lines of an opened card."""
+KEPT = 200_000
+"""Characters of one output that the screen keeps."""
+READING = ("read", "grep", "find", "ls")
+"""Tools that only look; their cards are folded together."""
+
+
+class Entry:
+    """One thing in the transcript.  Lines are kept until it changes."""
+
+    opened = False
+    """Whether all of it is shown."""
+
+    def __init__(self) -> None:
+        self._lines: list[Strip] = []
+        self._key: tuple[object, ...] = ()
+        self._version = 0
+
+    def lines(self, width: int, look: Look) -> list[Strip]:
+        """Its lines, an empty one first."""
+        key = (width, look.name, self._version, self.opened)
+        if key != self._key:
+            self._lines, self._key = [blank(width, look.style()), *self.draw(width, look)], key
+        return self._lines
+
+    @property
+    def version(self) -> int:
+        """Counts its changes."""
+        return self._version
+
+    def touch(self) -> None:
+        """It changed: draw it again when it is next looked at."""
+        self._version += 1
+
+    def forget(self) -> None:
+        """Let the drawn lines go; they are drawn again when they are next looked at."""
+        self._lines, self._key = [], ()
+
+    def toggle(self) -> None:
+        """Show all of it, or no longer."""
+        self.opened = not self.opened
+
+    def draw(self, width: int, look: Look) -> list[Strip]:
+        """Its lines without space around them."""
+        raise NotImplementedError
+
+    def plain(self) -> str:
+        """Its words, for searching and copying."""
+        raise NotImplementedError
+
+
+class Said(Entry):
+    """What a person said; or a notice to the model, which is shown like a note."""
+
+    def __init__(self, text: str, how: str = "") -> None:
+        super().__init__()
+        self.text = text
+        self.how = how
+        """How it was said, where that is not plain."""
+
+    def draw(self, width: int, look: Look) -> list[Strip]:
+        """On a ground of its own, the whole of it unless it is very long."""
+        text = safe(self.text).rstrip()
+        rows = text.split("\n")
+        if not self.opened and len(rows) > HEAD * 3:
+            text = "\n".join([*rows[: HEAD * 2], f"… {len(rows) - HEAD * 2} more lines"])
+        base = look.style(on="panel")
+        strips = lines_of(Text(text), max(1, width - 3), base)
+        mark = Segment("❯ ", look.style("accent", on="panel", bold=True))
+        out = [
+            fitted([mark if at == 0 else Segment("  ", base), *strip], width, base)
+            for at, strip in enumerate(strips)
+        ]
+        if self.how:
+            out.insert(0, fitted([Segment(f"  {self.how}", look.style("dim", on="panel"))], width, base))
+        return out
+
+    def plain(self) -> str:
+        """See `Entry.plain`."""
+        return self.text
+
+
+class Answer(Entry):
+    """What the model says, in Markdown, while it says it and afterwards."""
+
+    def __init__(self, text: str = "", *, whole: bool = False) -> None:
+        super().__init__()
+        from wisp.frontends.tui.markdown import Streamed  # not before the first frame
+
+        self.body = Streamed(text, whole=whole)
+        self.withdrawn = ""
+
+    def draw(self, width: int, look: Look) -> list[Strip]:
+        """Indented by the room that marks have elsewhere."""
+        if self.withdrawn:
+            why = Text(f"({self.withdrawn}: what stood here does not count)", look.style("dim"))
+            return lines_of(why, width, look.style(), 2)
+        base = look.style()
+        lead = Segment("  ", base)
+        return [
+            Strip([lead, *strip]).adjust_cell_length(width, base)
+            for strip in self.body.lines(max(1, width - 3), look)
+        ]
+
+    def plain(self) -> str:
+        """See `Entry.plain`."""
+        return "" if self.withdrawn else self.body.text
+
+
+class Thinking(Entry):
+    """What the model thinks: one row, more when it is opened."""
+
+    def __init__(self, text: str = "", seconds: float | None = None) -> None:
+        super().__init__()
+        self.text = text
+        self.seconds = seconds
+        """How long it took; None while it lasts, negative where nobody knows."""
+
+    def draw(self, width: int, look: Look) -> list[Strip]:
+        """A row, or all."""
+        base, dim = look.style(), look.style("dim", italic=True)
+        took = "" if self.seconds is None or self.seconds < 0.5 else f" for {took_text(self.seconds)}"
+        word = "thinking…" if self.seconds is None else f"thought{took}"
+        if self.opened:
+            return [
+                fitted([Segment(f"  ∴ {word}", dim)], width, base),
+                *lines_of(Text(safe(self.text).strip(), dim), width - 1, base, 4),
+            ]
+        flat = " ".join(safe(self.text[-400:] if self.seconds is None else self.text[:400]).split())
+        room = max(0, width - len(word) - 8)
+        shown = (flat[-room:] if self.seconds is None else clipped(flat, room)) if room > 12 else ""
+        return [fitted([Segment(f"  ∴ {word}  ", dim), Segment(shown, look.style("dim"))], width, base)]
+
+    def plain(self) -> str:
+        """See `Entry.plain`."""
+        return self.text
+
+
+class Note(Entry):
+    """Something the program says."""
+
+    def __init__(self, text: str, tone: Literal["dim", "good", "warn", "bad"] = "dim") -> None:
+        super().__init__()
+        self.text = text
+        self.tone = tone
+
+    def draw(self, width: int, look: Look) -> list[Strip]:
+        """As it is, line by line."""
+        mark = {"bad": "✗", "warn": "!", "good": "✓"}.get(self.tone, "·")
+        strips = lines_of(Text(safe(self.text).rstrip()), max(1, width - 5), look.style(self.tone))
+        lead, rest = Segment(f"  {mark} ", look.style(self.tone)), Segment("    ", look.style())
+        return [
+            fitted([lead if at == 0 else rest, *strip], width, look.style())
+            for at, strip in enumerate(strips)
+        ]
+
+    def plain(self) -> str:
+        """See `Entry.plain`."""
+        return self.text
+
+
+class Welcome(Entry):
+    """What stands on an empty screen: where one is, and the first keys to know."""
+
+    ROWS = (
+        ("Enter", "sends"),
+        ("/", "commands"),
+        ("@", "files"),
+        ("Shift+Tab", "permission mode"),
+        ("Esc", "stops a run"),
+        ("F1", "all keys"),
+    )
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = where
+
+    def draw(self, width: int, look: Look) -> list[Strip]:
+        """A name, a place, some keys."""
+        text = Text.assemble(
+            ("wisp", look.style("accent", bold=True)),
+            (f"  {one_line(self.where, 300)}\n\n", look.style("dim")),
+        )
+        for key, does in self.ROWS:
+            text.append(f"{key:10}", look.style())
+            text.append(f" {does}\n", look.style("dim"))
+        text.right_crop(1)
+        return lines_of(text, width, look.style(), 2)
+
+    def plain(self) -> str:
+        """See `Entry.plain`."""
+        return ""
+
+
+class Card(Entry):
+    """One call of a tool, from the moment it is asked for."""
+
+    def __init__(self, call_id: str, name: str, arguments: str) -> None:
+        super().__init__()
+        self.call_id = call_id
+        self.name = name
+        self.arguments = arguments
+        self.state: Literal["waiting", "asking", "running", "done", "failed", "refused"] = "waiting"
+        self.since = 0.0
+        """When it began, by the event loop's clock; 0 where that is not known."""
+        self.took = 0.0
+        self.now = 0.0
+        self.summary = ""
+        self.output = ""
+        self.diff = ""
+        self.live: list[str] = []
+
+    @property
+    def reading(self) -> bool:
+        """Whether it only looked, without a fault."""
+        return self.name in READING and self.state not in ("failed", "refused", "asking")
+
+    def progress(self, text: str) -> None:
+        """More live output."""
+        rest = (self.live.pop() if self.live else "") + text
+        self.live = [*self.live, *rest.split("\n")][-TAIL - 1 :]
+        self.touch()
+
+    def ended(self, output: str, *, code: str, error: bool, details: dict[str, Any]) -> None:
+        """It is over."""
+        self.state = "refused" if code == "denied" else "failed" if error else "done"
+        self.output = output[:KEPT]
+        self.live = []
+        diff = details.get("diff")
+        self.diff = diff[:KEPT] if isinstance(diff, str) else self.diff if self.state == "done" else ""
+        self.touch()
+
+    def title(self) -> str:
+        """What it does, on one line."""
+        return one_line(self.summary, 400) or f"{safe(self.name)} {one_line(subject(self.arguments), 300)}"
+
+    def draw(self, width: int, look: Look) -> list[Strip]:
+        """A line that says what it is, then as much of what came of it as is useful."""
+        base = look.style()
+        mark, tone = {
+            "waiting": ("○", "dim"),
+            "asking": ("?", "warn"),
+            "running": ("◐", "accent"),
+            "done": ("●", "good"),
+            "failed": ("✗", "bad"),
+            "refused": ("⊘", "warn"),
+        }[self.state]
+        seconds = self.now - self.since if self.state == "running" and self.since else self.took
+        after = f"  {took_text(seconds)}" if seconds >= (1 if self.state == "running" else 0.1) else ""
+        name, _, rest = self.title().partition(" ")
+        line = Text.assemble(
+            (f"  {mark} ", look.style(tone)),
+            (name, look.style("text", bold=True)),
+            (" " + clipped(rest, max(1, width - len(name) - len(after) - 6)), look.style()),
+            (after, look.style("dim")),
+        )
+        return [*lines_of(line, width, base)[:1], *self._body(width, look)]
+
+    def _body(self, width: int, look: Look) -> list[Strip]:
+        base, dim = look.style(), look.style("dim")
+        if self.state == "running":
+            rows = [safe(row) for row in self.live if row.strip()][-TAIL:]
+            return [fitted([Segment("    " + clipped(row, width - 5), dim)], width, base) for row in rows]
+        out: list[Strip] = []
+        if self.diff:
+            from wisp.frontends.tui.diffs import diff_lines
+
+            out += diff_lines(safe(self.diff), width - 1, look, most=OPEN if self.opened else DIFF, indent=4)
+            out = [strip.adjust_cell_length(width, base) for strip in out]
+            if not self.opened:
+                return out
+        if self.opened and self.arguments and not self.diff:
+            out += lines_of(Text(pretty(self.arguments), dim), width - 1, base, 4)[:OPEN]
+        bad = self.state in ("failed", "refused")
+        if not (self.opened or bad or self.name in ("bash", "process")):
+            return out
+        most = OPEN if self.opened else HEAD
+        rows = safe(self.output).rstrip("\n").split("\n") if self.output.strip() else []
+        hidden = len(rows) - most
+        if hidden > 0:
+            rows = rows[-most:]
+            out.append(fitted([Segment(f"    … {hidden} lines above", dim)], width, base))
+        style = look.style("bad") if bad and self.name != "bash" else dim
+        for row in rows:
+            if self.opened:
+                out += lines_of(Text(row, style), width - 1, base, 4)
+            else:
+                text = clipped(row.replace("\t", "    "), width - 5)
+                out.append(fitted([Segment("    " + text, style)], width, base))
+        return out
+
+    def plain(self) -> str:
+        """See `Entry.plain`."""
+        return "\n".join(part for part in (self.title(), self.diff, self.output) if part)
+
+
+class Looked(Entry):
+    """Calls that only looked, one after another: a line for all, a card for each when it is opened."""
+
+    def __init__(self, cards: list[Card]) -> None:
+        super().__init__()
+        self.cards = cards
+
+    def lines(self, width: int, look: Look) -> list[Strip]:
+        """See `Entry.lines`; a card that changed changes this."""
+        self._version = sum(card.version for card in self.cards) + len(self.cards)
+        return super().lines(width, look)
+
+    def draw(self, width: int, look: Look) -> list[Strip]:
+        """What was looked at."""
+        if self.opened:
+            out: list[Strip] = []
+            for card in self.cards:
+                card.opened = True
+                out += card.draw(width, look)
+            return out
+        running = any(card.state in ("running", "waiting") for card in self.cards)
+        words = [f"{card.name} {one_line(subject(card.arguments), 60)}".strip() for card in self.cards]
+        line = Text.assemble(
+            ("  ◐ " if running else "  ● ", look.style("accent" if running else "good")),
+            ("looking at  " if running else "looked at  ", look.style("text", bold=True)),
+            (clipped(safe(" · ".join(words)), max(1, width - 15)), look.style("dim")),
+        )
+        faulty = [strip for card in self.cards if not card.reading for strip in card.draw(width, look)]
+        return [*lines_of(line, width, look.style())[:1], *faulty]
+
+    def plain(self) -> str:
+        """See `Entry.plain`."""
+        return "\n".join(card.plain() for card in self.cards)
+
+
+def subject(arguments: str) -> str:
+    """What a call is about: its command, file or pattern."""
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return ""
+    if not isinstance(value, dict):
+        return ""
+    for key in ("command", "pattern", "path", "file_path", "url", "name", "operation", "question"):
+        if isinstance(value.get(key), str):
+            more = value.get("path") if key == "pattern" else None
+            return f"{value[key]} in {more}" if isinstance(more, str) else value[key]
+    return next((item for item in value.values() if isinstance(item, str)), "")
+
+
+def pretty(arguments: str) -> str:
+    """A call's arguments for reading: text as text."""
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return safe(arguments)
+    if not isinstance(value, dict):
+        return safe(arguments)
+    rows = [
+        f"{key}: {item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)}"
+        for key, item in value.items()
+    ]
+    return safe("\n".join(rows))
+
+
+def took_text(seconds: float) -> str:
+    """A time for people: `0.4 s`, `12 s`, `3 min 5 s`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

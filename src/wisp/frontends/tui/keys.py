@@ -1,0 +1,63 @@
+"""What each key does, as a text: the one list that the screen and the documentation show."""
+
+from __future__ import annotations
+
+KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "Writing",
+        (
+            ("Enter", "send; during a run: say it before the next request (steer)"),
+            ("Alt+Enter", "during a run: say it when the run would stop (queue)"),
+            ("Shift+Enter, Ctrl+J, \\ Enter", "a new line"),
+            ("/", "a command; at the beginning of a message"),
+            ("@", "a file, by some of its letters"),
+            ("Tab", "take the marked row of the menu"),
+            ("Up, Down", "what was sent before, from the first or last line"),
+            ("Ctrl+R", "look through what was sent before"),
+            ("Ctrl+_, Alt+Z / Alt+Y", "undo / redo"),
+            ("Ctrl+U, Ctrl+K, Ctrl+W / Ctrl+Y", "remove to the beginning, the end, a word / put it back"),
+            ("Alt+Up", "take the last waiting message back"),
+        ),
+    ),
+    (
+        "The run",
+        (
+            ("Esc", "stop the run; what is written and what waits stays"),
+            ("Ctrl+C", "copy what is marked; else clear the text, stop the run; twice in 2 s leaves"),
+            ("Ctrl+D", "leave, where nothing is written"),
+            ("Shift+Tab", "the next permission mode: ask, auto, plan, read-only"),
+        ),
+    ),
+    (
+        "A question",
+        (
+            ("y, 1", "allow once"),
+            ("a, 2", "allow for this session, by the rule that is shown"),
+            ("n, 3, Esc", "deny"),
+            ("m, 4", "deny and tell the model why"),
+            ("x", "stop the run"),
+            ("Up, Down, PgUp, PgDn", "see all of the operation"),
+        ),
+    ),
+    (
+        "Looking",
+        (
+            ("PgUp, PgDn, wheel", "scroll; Shift+Up and Shift+Down too"),
+            ("Ctrl+Home, Ctrl+End", "the beginning, the end"),
+            ("Ctrl+F", "look for words in what is shown; again for the next place upwards"),
+            ("Ctrl+O, click", "show all of every card, of one card"),
+            ("Ctrl+L", "draw everything anew"),
+            ("Ctrl+Z", "suspend; fg returns"),
+            ("F1", "this list"),
+        ),
+    ),
+)
+
+
+def plain() -> str:
+    """The list in lines."""
+    wide = max(len(key) for _, rows in KEYS for key, _ in rows)
+    out = []
+    for title, rows in KEYS:
+        out += [title, *(f"  {key:{wide}}  {does}" for key, does in rows), ""]
+    return "\n".join(out).rstrip()

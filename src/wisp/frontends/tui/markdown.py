@@ -1,0 +1,312 @@
+"""Markdown as it arrives: what is finished is drawn once, only the tail is drawn again.
+
+A reply of any length costs time in proportion to it: the text before the last open block never changes
+any more and keeps its lines; within an open block of code the lines before the last do.  Follows
+CommonMark as `markdown-it` reads it, with tables and struck-out text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar, NamedTuple
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from rich.theme import Theme
+from textual.strip import Strip
+
+from wisp.frontends.tui.lines import blank, console, fitted, lines_of, wrapped
+from wisp.frontends.tui.look import Look
+from wisp.host.showing import safe
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\n`]*)\n?")
+_REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S", re.MULTILINE)
+MOST_HIGHLIGHTED = 60_000
+"""Characters of one block of code that are coloured; longer ones stay plain."""
+
+
+class Streamed:
+    """One text in Markdown that may still grow, as lines for a width and a look.
+
+    Lines are kept: asking again without a change costs nothing.
+    """
+
+    def __init__(self, text: str = "", *, whole: bool = False) -> None:
+        self._raw = text.replace("\r", "")
+        self._whole = whole
+        self._frozen_at = 0
+        """Characters of the text whose lines stand in `_frozen`."""
+        self._frozen: list[Strip] = []
+        self._tail: list[Strip] = []
+        self._fence: _OpenCode | None = None
+        self._last = Block(0, 0)
+        self._key: tuple[int, str] | None = None
+        self._drawn = -1
+        """Length of the text that the lines show."""
+
+    @property
+    def text(self) -> str:
+        """What arrived so far, as it came."""
+        return self._raw
+
+    def append(self, delta: str) -> None:
+        """More of it."""
+        self._raw += delta.replace("\r", "")
+
+    def finish(self, text: str) -> None:
+        """It is whole, and this is what it says."""
+        text = text.replace("\r", "")
+        again = text != self._raw or (_REFERENCE.search(text) is not None and not self._whole)
+        self._raw, self._whole, self._drawn = text, True, -1
+        if again:
+            self._key = None
+
+    def lines(self, width: int, look: Look) -> list[Strip]:
+        """The lines as they are now."""
+        if self._key != (width, look.name):
+            self._key = (width, look.name)
+            self._frozen, self._tail, self._frozen_at, self._fence, self._drawn = [], [], 0, None, -1
+            self._last = Block(0, 0)
+        if self._drawn != len(self._raw):
+            self._draw(width, look)
+            self._drawn = len(self._raw)
+        return self._frozen + self._tail if self._tail else self._frozen
+
+    def _draw(self, width: int, look: Look) -> None:
+        if self._whole and _REFERENCE.search(self._raw):  # a link may be explained anywhere
+            self._frozen, self._frozen_at = [], len(self._raw)
+            self._tail = drawn(safe(self._raw), width, look)
+            return
+        while True:
+            rest = self._raw[self._frozen_at :]
+            if self._fence is None and (opened := _FENCE.match(rest)) and opened[0].endswith("\n"):
+                self._fence = _OpenCode(opened[1], opened[2].strip(), self._frozen_at + opened.end())
+            if self._fence is not None:
+                if not self._code(self._fence, width, look):
+                    return
+                continue
+            found = blocks(rest)
+            for block in found[:-1]:
+                self._block(rest[block.start : block.end], block, width, look)
+            if len(found) < 2:
+                break
+            self._frozen_at += found[-1].start
+            if not _FENCE.match(self._raw, self._frozen_at):
+                rest, found = self._raw[self._frozen_at :], blocks(self._raw[self._frozen_at :])
+                break
+        self._tail = []
+        if found:
+            kept, last = self._frozen, self._last
+            self._frozen = []
+            self._block(rest, found[-1], width, look, after=bool(kept))
+            self._tail, self._frozen, self._last = self._frozen, kept, last
+
+    def _code(self, fence: _OpenCode, width: int, look: Look) -> bool:
+        """Draw an open block of code; whether it was closed and frozen."""
+        body = self._raw[fence.start :]
+        closed = fence.closing(body)
+        space = self._space(width, look, bool(self._frozen))
+        if closed is not None:
+            end, after = closed
+            strips = code_lines(safe(body[:end]).rstrip("\n"), fence.language, width, look)
+            self._frozen += [*space, *strips]
+            self._frozen_at = fence.start + after
+            self._fence, self._tail, self._last = None, [], Block(0, 0)
+            return True
+        self._tail = [*space, *fence.grown(body, width, look)]
+        return False
+
+    def _block(self, text: str, block: Block, width: int, look: Look, *, after: bool = False) -> None:
+        """Freeze one block; items of a list stand close and are counted on."""
+        follows = bool(block.item) and block.item == self._last.item
+        number = self._last.number + 1 if follows else block.number
+        strips = drawn(safe(text), width, look, number if block.item == "1" else None)
+        if strips:
+            space = [] if follows else self._space(width, look, bool(self._frozen) or after)
+            self._frozen += [*space, *strips]
+            self._last = block._replace(number=number)
+
+    @staticmethod
+    def _space(width: int, look: Look, wanted: bool) -> list[Strip]:
+        return [blank(width, look.style())] if wanted else []
+
+
+class _OpenCode:
+    """A fenced block whose end has not come: its whole lines are coloured once."""
+
+    def __init__(self, mark: str, language: str, start: int) -> None:
+        self.language = language
+        self.start = start
+        self._end = re.compile(rf"^ {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}[ \t]*$\n?", re.MULTILINE)
+        self._searched = 0
+        self._kept: list[Strip] = []
+        self._at = 0
+
+    def closing(self, body: str) -> tuple[int, int] | None:
+        """Where the code ends, and where what follows begins."""
+        found = self._end.search(body, self._searched)
+        if found is None or not (found[0].endswith("\n") or found.end() == len(body)):
+            self._searched = max(0, body.rfind("\n") + 1)
+            return None
+        return found.start(), found.end()
+
+    def grown(self, body: str, width: int, look: Look) -> list[Strip]:
+        """The lines so far.  A line coloured alone may be coloured otherwise once the block is whole."""
+        whole = body.rfind("\n") + 1
+        if whole > self._at:
+            self._kept += code_lines(safe(body[self._at : whole - 1]), self.language, width, look)
+            self._at = whole
+        last = body[whole:]
+        return [*self._kept, *(code_lines(safe(last), "", width, look) if last else [])]
+
+
+class Block(NamedTuple):
+    """One block at the top of a text, or one item of a list there."""
+
+    start: int
+    end: int
+    item: str = ""
+    """`-` or `1` for an item of a list of that kind."""
+    number: int = 1
+
+
+def blocks(text: str) -> list[Block]:
+    """The blocks of `text` in order.  No text that follows can change any but the last.
+
+    A list's items count as blocks of their own, so that a long list does not stay open as a whole.
+    """
+    found: list[tuple[int, str, int]] = []
+    kind, number = "", 1
+    for token in _parser().parse(text):
+        if not token.map or token.nesting < 0:
+            continue
+        if token.level == 0:
+            kind = {"bullet_list_open": "-", "ordered_list_open": "1"}.get(token.type, "")
+            number = int(token.attrGet("start") or 1) if kind == "1" else 1
+            if not kind:
+                found.append((token.map[0], "", 1))
+        elif token.level == 1 and kind and token.type == "list_item_open":
+            found.append((token.map[0], kind, number))
+            number += 1
+    starts = [0]
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
+        starts.append(starts[-1] + len(line))
+    places = [starts[line] for line, _, _ in found] + [len(text)]
+    return [Block(places[at], places[at + 1], item, number) for at, (_, item, number) in enumerate(found)]
+
+
+def drawn(text: str, width: int, look: Look, number: int | None = None) -> list[Strip]:
+    """Blocks of Markdown, drawn; `text` is safe to show.  A list at the beginning counts from `number`."""
+    if not text.strip():
+        return []
+    with console().use_theme(_styles(look)):
+        strips = lines_of(_Page(text, look, number), width, look.style())
+    while strips and not strips[-1].text.strip():
+        strips.pop()
+    while strips and not strips[0].text.strip():
+        strips.pop(0)
+    return strips
+
+
+def code_lines(code: str, language: str, width: int, look: Look) -> list[Strip]:
+    """A block of code on a ground of its own, coloured where the language is known."""
+    base = look.style(on="panel")
+    text = Text(code, style=base)
+    if language and code and len(code) <= MOST_HIGHLIGHTED:
+        text = coloured(code, language, look)
+    inner = max(1, width - 2)
+    return [
+        fitted([Segment(" ", base), *line.render(console(), end="")], width, base)
+        for line in wrapped(text, inner)
+    ]
+
+
+def coloured(code: str, language: str, look: Look) -> Text:
+    """Code with the colours of its language, plain where that is not known."""
+    from rich.syntax import Syntax
+
+    name = language.split(maxsplit=1)[0].partition("{")[0].strip(".,").lower()
+    try:
+        text = Syntax(code, name, theme=look.code, background_color=look.panel).highlight(code)
+    except Exception:
+        return Text(code)  # a lexer of another package failed: the code is shown without colours
+    return text[: len(code)]
+
+
+def _parser() -> Any:
+    global _PARSER
+    if _PARSER is None:
+        from markdown_it import MarkdownIt
+
+        _PARSER = MarkdownIt().enable("strikethrough").enable("table")
+        _PARSER.disable(["inline", "text_join"])
+    return _PARSER
+
+
+_PARSER: Any = None
+_STYLES: dict[str, Theme] = {}
+
+
+def _styles(look: Look) -> Theme:
+    if look.name not in _STYLES:
+        _STYLES[look.name] = Theme(
+            {
+                "markdown.code": Style(color=look.accent, bgcolor=look.panel),
+                "markdown.link": Style(color=look.accent),
+                "markdown.link_url": Style(color=look.dim),
+                "markdown.block_quote": Style(color=look.dim),
+                "markdown.item.bullet": Style(color=look.accent),
+                "markdown.item.number": Style(color=look.accent),
+                "markdown.hr": Style(color=look.dim),
+                "markdown.table.border": Style(color=look.dim),
+                "markdown.table.header": Style(color=look.accent, bold=True),
+                "markdown.em": Style(italic=True),
+                "markdown.strong": Style(bold=True),
+                "markdown.s": Style(strike=True),
+                **{f"markdown.h{n}": Style(color=look.accent, bold=True) for n in range(1, 7)},
+            },
+            inherit=True,
+        )
+    return _STYLES[look.name]
+
+
+class _Title(Heading):
+    """A heading at the left, marked by weight and colour alone."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        del console, options
+        self.text.justify = "left"
+        if self.tag == "h1":
+            self.text.stylize("underline")
+        elif self.tag not in ("h2", "h3"):
+            self.text.stylize("not bold")
+        yield self.text
+
+
+class _Code(CodeBlock):
+    """A block of code within other blocks."""
+
+    look: ClassVar[Look]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        del console
+        code = str(self.text).rstrip("\n")
+        language = "" if self.lexer_name == "text" else self.lexer_name
+        for strip in code_lines(code, language, options.max_width, self.look):
+            yield from strip
+            yield Segment.line()
+
+
+class _Page(Markdown):
+    """Markdown drawn by a look."""
+
+    def __init__(self, text: str, look: Look, number: int | None = None) -> None:
+        super().__init__(text, hyperlinks=False)
+        if number is not None and self.parsed and self.parsed[0].type == "ordered_list_open":
+            self.parsed[0].attrs["start"] = number
+        code: type[MarkdownElement] = type("_LookCode", (_Code,), {"look": look})
+        own: dict[str, type[MarkdownElement]] = {"heading_open": _Title, "fence": code, "code_block": code}
+        self.elements = {**Markdown.elements, **own}  # type: ignore[misc]  # ours alone, not the class's

@@ -1,0 +1,112 @@
+"""What was said before this screen was opened: loaded in pages, as far as it is looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wisp.frontends.tui.entries import Entry, Note
+from wisp.frontends.tui.feed import told
+from wisp.messages.message import ToolResult
+
+if TYPE_CHECKING:
+    from wisp.frontends.tui.transcript import Transcript
+    from wisp.host.client import Surroundings
+
+PAGE = 120
+"""Messages loaded at a time."""
+FAR = 4 * PAGE
+"""From this many unloaded messages on, the beginning is shown by itself."""
+HELD = 12 * PAGE
+"""Entries held at most while one walks through what is far back."""
+
+
+class Past:
+    """Pages of one conversation, put before or, far back, instead of what happens now.
+
+    Args:
+        around: where messages come from.
+        transcript: where they are shown.
+        present: the entries of what happens now, which pages are put before.
+    """
+
+    def __init__(self, around: Surroundings, transcript: Transcript, present: list[Entry]) -> None:
+        self._around = around
+        self._transcript = transcript
+        self._present = present
+        self._first = 0
+        """How many messages lie before those that are loaded."""
+        self._far: list[Entry] | None = None
+        self._far_end = 0
+        self._loading = False
+
+    async def begin(self, messages: int) -> None:
+        """Show the end of a conversation of that many messages."""
+        self._first = messages
+        self._return()
+        await self._page()
+        self._transcript.end()
+
+    async def older(self) -> None:
+        """The beginning of what is loaded is in sight."""
+        if self._far is None:
+            await self._page()
+
+    async def newer(self) -> None:
+        """The end of what is shown is in sight."""
+        if self._far is None or self._loading:
+            return
+        self._loading = True
+        try:
+            await self._next()
+        finally:
+            self._loading = False
+
+    async def home(self) -> None:
+        """The very beginning."""
+        if self._far is None and self._first > FAR:
+            self._far, self._far_end = [Note("the beginning; Ctrl+End returns to the present")], 0
+            self._transcript.entries = self._far
+            await self._next()
+        while self._far is None and self._first:
+            await self._page()
+        self._transcript.home()
+
+    def end(self) -> None:
+        """The present."""
+        self._return()
+        self._transcript.end()
+
+    def _return(self) -> None:
+        self._far = None
+        self._transcript.entries = self._present
+
+    async def _page(self) -> None:
+        if self._loading or not self._first:
+            return
+        self._loading = True
+        try:
+            start = max(0, self._first - PAGE)
+            messages = await self._around.messages(self._first, self._first - start)
+            results = next((n for n, m in enumerate(messages) if not isinstance(m, ToolResult)), 0)
+            self._first = start + (results if start else 0)
+            entries = told(messages[results if start else 0 :])
+            self._present[:0] = entries
+            self._transcript.prepended(len(entries))
+        finally:
+            self._loading = False
+
+    async def _next(self) -> None:
+        assert self._far is not None
+        end = min(self._first, self._far_end + PAGE)
+        if end <= self._far_end:
+            if self._far_end >= self._first:  # the pages have met
+                self._transcript.entries = self._present
+                self._far = None
+            return
+        messages = await self._around.messages(end, end - self._far_end)
+        self._far_end = end
+        if self._far is not None:
+            self._transcript.follow = False
+            self._far += told(messages)
+            self._transcript.dropped(max(0, len(self._far) - HELD))
+            self._transcript.changed()

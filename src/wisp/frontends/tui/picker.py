@@ -1,0 +1,285 @@
+"""A screen on which one of many rows is chosen: typed letters narrow it, a pane shows more of the marked row.
+
+Knows nothing of what the rows are; `choose` and `pages` say what they mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar, NamedTuple
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.screen import ModalScreen
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input
+
+from wisp.frontends.tui.bars import Bar
+from wisp.frontends.tui.lines import blank, clipped, lines_of
+from wisp.frontends.tui.look import Look
+from wisp.frontends.tui.rank import matching
+
+
+class Item(NamedTuple):
+    """One row."""
+
+    id: str
+    text: str
+    side: str = ""
+    """At the right edge."""
+    more: str = ""
+    """Searched too."""
+
+
+Preview = Callable[[Item], Awaitable[Text]]
+"""What the pane shows of a row."""
+
+
+class Rows(Widget):
+    """The rows in sight."""
+
+    DEFAULT_CSS = "Rows { width: 1fr; height: 1fr; }"
+
+    def __init__(self, look: Look, items: Sequence[Item], mark: int) -> None:
+        super().__init__()
+        self.look = look
+        self.items = list(items)
+        self.at = max(0, min(mark, len(self.items) - 1))
+
+    def show(self, items: Sequence[Item]) -> None:
+        """Show other rows."""
+        self.items, self.at = list(items), 0
+        self.refresh()
+
+    def step(self, by: int) -> None:
+        """Mark another row."""
+        self.at = max(0, min(len(self.items) - 1, self.at + by))
+        self.refresh()
+
+    def render(self) -> str:
+        """Nothing: lines are drawn one by one."""
+        return ""
+
+    def render_line(self, y: int) -> Strip:
+        """One row."""
+        width, height = self.size.width, self.size.height
+        first = max(0, min(self.at - height // 2, len(self.items) - height))
+        at = first + y
+        if not 0 <= at < len(self.items):
+            empty = Text("  nothing fits" if y == 0 and not self.items else "", self.look.style("dim"))
+            return (lines_of(empty, width, self.look.style()) or [blank(width, self.look.style())])[0]
+        item, marked = self.items[at], at == self.at
+        on = "panel" if marked else ""
+        side = clipped(item.side, max(0, width // 2))
+        text = Text("❯ " if marked else "  ", self.look.style("accent", on=on), no_wrap=True)
+        text.append(clipped(item.text, max(1, width - len(side) - 4)), self.look.style(on=on, bold=marked))
+        if side:
+            text.append(" " * max(1, width - text.cell_len - len(side) - 1), self.look.style(on=on))
+            text.append(side, self.look.style("dim", on=on))
+        return lines_of(text, width, self.look.style(on=on))[0]
+
+    def on_click(self, event: events.Click) -> None:
+        """Mark what was clicked on."""
+        first = max(0, min(self.at - self.size.height // 2, len(self.items) - self.size.height))
+        self.step(first + event.y - self.at)
+
+
+class Pane(Widget):
+    """Text that can be scrolled."""
+
+    DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; padding: 0 1; }"
+
+    def __init__(self, look: Look, text: Text | None = None) -> None:
+        super().__init__()
+        self.look = look
+        self.at = 0
+        self._shown = text or Text()
+        self._strips: list[Strip] = []
+        self._for = -1
+
+    def show(self, text: Text) -> None:
+        """Show another text from its beginning."""
+        self._shown, self.at, self._for = text, 0, -1
+        self.refresh()
+
+    def move(self, by: int) -> None:
+        """Scroll by lines."""
+        self.at = max(0, min(len(self._strips) - self.size.height, self.at + by))
+        self.refresh()
+
+    def render(self) -> str:
+        """Nothing: lines are drawn one by one."""
+        return ""
+
+    def render_line(self, y: int) -> Strip:
+        """One line."""
+        width = self.size.width
+        if self._for != width:
+            self._strips, self._for = lines_of(self._shown, width, self.look.style()), width
+        at = self.at + y
+        return self._strips[at] if at < len(self._strips) else blank(width, self.look.style())
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel."""
+        event.stop()
+        self.move(-3)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel."""
+        event.stop()
+        self.move(3)
+
+
+class Picker(ModalScreen[Item | None]):
+    """Choose one row, or none.
+
+    Args:
+        look: the colours.
+        title: what is chosen.
+        items: the rows.
+        preview: what the pane shows of a row; without it there is no pane.
+        mark: the row that is marked first.
+        other: another set of rows, reached by Tab: its name, and the rows.
+    """
+
+    DEFAULT_CSS = """
+    Picker { background: $background; layout: vertical; }
+    Picker Horizontal { margin: 1 0 0 0; }
+    Picker Input { border: none; height: 1; padding: 0 1; background: $background; }
+    Picker Input:focus { border: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,ctrl+c", "leave", show=False, priority=True),
+        Binding("up,ctrl+p", "step(-1)", show=False, priority=True),
+        Binding("down,ctrl+n", "step(1)", show=False, priority=True),
+        Binding("pageup", "step(-10)", show=False, priority=True),
+        Binding("pagedown", "step(10)", show=False, priority=True),
+        Binding("tab", "other", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        look: Look,
+        title: str,
+        items: Sequence[Item],
+        *,
+        preview: Preview | None = None,
+        mark: int = 0,
+        other: tuple[str, Callable[[], Awaitable[Sequence[Item]]]] | None = None,
+    ) -> None:
+        super().__init__()
+        self.look = look
+        self._heading, self._other = title, other
+        self._items = list(items)
+        self._preview = preview
+        self._mark = mark
+
+    def compose(self) -> ComposeResult:
+        """Title, what is typed, rows and pane."""
+        yield Bar(self.look, "title")
+        yield Input(placeholder="type to narrow")
+        with Horizontal():
+            yield Rows(self.look, self._items, self._mark)
+            if self._preview is not None and self.app.size.width >= 90:
+                yield Pane(self.look)
+
+    def on_mount(self) -> None:
+        """Show the rows."""
+        self.query_one(Input).focus()
+        self._title()
+        self._show_more()
+
+    def _title(self) -> None:
+        text = Text(self._heading, self.look.style("accent", bold=True), no_wrap=True)
+        tab = f" · Tab {self._other[0]}" if self._other else ""
+        text.append(f"   Enter takes · Esc leaves{tab}", self.look.style("dim"))
+        self.query_one("#title", Bar).show(text)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows."""
+        return self.query_one(Rows)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Narrow the rows."""
+        texts = [(n, f"{item.text} {item.side} {item.more}") for n, item in enumerate(self._items)]
+        self.rows.show([self._items[n] for n in matching(event.value, texts)])
+        self._show_more()
+
+    def on_input_submitted(self) -> None:
+        """Take the marked row."""
+        rows = self.rows
+        if rows.items:
+            self.dismiss(rows.items[rows.at])
+
+    def action_step(self, by: int) -> None:
+        """Mark another row."""
+        self.rows.step(by)
+        self._show_more()
+
+    def action_leave(self) -> None:
+        """Take none."""
+        self.dismiss(None)
+
+    def action_other(self) -> None:
+        """Show the other rows."""
+        if self._other is not None:
+            self.run_worker(self._switch(), exclusive=True)
+
+    async def _switch(self) -> None:
+        assert self._other is not None
+        self._items = list(await self._other[1]())
+        self._other = None
+        self._title()
+        self.rows.show(self._items)
+        self._show_more()
+
+    def _show_more(self) -> None:
+        rows = self.rows
+        if self._preview is not None and rows.items and self.query(Pane):
+            self.run_worker(self._more(rows.items[rows.at]), exclusive=True)
+
+    async def _more(self, item: Item) -> None:
+        assert self._preview is not None
+        text = await self._preview(item)
+        self.query_one(Pane).show(text)
+
+
+class Page(ModalScreen[None]):
+    """A text on a screen of its own."""
+
+    DEFAULT_CSS = "Page { background: $background; layout: vertical; } Page Pane { margin: 1 0 0 0; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,ctrl+c,enter,f1", "leave", show=False, priority=True),
+        Binding("up,k", "move(-1)", show=False, priority=True),
+        Binding("down,j", "move(1)", show=False, priority=True),
+        Binding("pageup,b", "move(-15)", show=False, priority=True),
+        Binding("pagedown,space", "move(15)", show=False, priority=True),
+    ]
+
+    def __init__(self, look: Look, title: str, text: Text) -> None:
+        super().__init__()
+        self.look = look
+        self._heading, self._body = title, text
+
+    def compose(self) -> ComposeResult:
+        """Title and text."""
+        yield Bar(self.look, "title")
+        yield Pane(self.look, self._body)
+
+    def on_mount(self) -> None:
+        """Say what it is."""
+        text = Text(self._heading, self.look.style("accent", bold=True), no_wrap=True)
+        self.query_one("#title", Bar).show(text.append("   Esc leaves", self.look.style("dim")))
+
+    def action_move(self, by: int) -> None:
+        """Scroll."""
+        self.query_one(Pane).move(by)
+
+    def action_leave(self) -> None:
+        """Back to the conversation."""
+        self.dismiss(None)

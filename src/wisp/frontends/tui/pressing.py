@@ -1,0 +1,63 @@
+"""Keys of the composer that mean something else while something else is shown, and looking for words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wisp.frontends.tui.suggesting import take
+
+if TYPE_CHECKING:
+    from wisp.frontends.tui.app import WispApp
+    from wisp.frontends.tui.talk import Talk
+
+
+def pressed(app: WispApp, key: str) -> None:
+    """Escape, Tab and, where a menu is open, arrows and Enter.  One scope for one press."""
+    talk = app.talk
+    if talk is None:
+        return
+    if app.menu.open and key in ("up", "down", "tab", "enter", "escape"):
+        if key == "escape":
+            app.show_menu([], 0)
+        elif key in ("up", "down"):
+            app.menu.step(-1 if key == "up" else 1)
+        elif take(app, enter=key == "enter"):
+            app.composer.send("now")
+    elif key == "escape":
+        if app.answering is not None:
+            back = app._go_back
+            app.end_answer()
+            if back is not None:
+                back()
+        else:
+            app.action_stop()
+    elif key == "ctrl+d" and not app.working:
+        app.exit(0)
+    elif key == "alt+up":
+        app.keep(talk.take_back())
+    elif key == "recall":
+        app.keep(talk.recall())
+
+
+def find(app: WispApp, talk: Talk, words: str) -> None:
+    """Look for words upwards from what is in sight; Enter goes on to the next place, Esc ends it."""
+    place = len(app.transcript.entries)
+    before = ""
+
+    async def look(text: str) -> bool:
+        nonlocal place, before
+        if text.strip():
+            place = place if text == before else len(app.transcript.entries)
+            before = text
+            place = talk.find(text, place)
+            if place < 0:
+                app.say_for_a_moment("nothing (more) found; Enter begins again")
+                place = len(app.transcript.entries)
+            else:
+                app.transcript.reveal(place)
+        return False
+
+    if words:
+        app.keep(look(words))
+    else:
+        app.answer_with("words to look for, upwards; Esc ends", look, hint="enter finds the next")

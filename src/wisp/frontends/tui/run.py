@@ -1,0 +1,21 @@
+"""The screen from its opening to the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+
+from wisp.frontends.tui.app import Connect, WispApp, run_app
+
+
+def run_screen(connect: Connect, first: str = "", *, inline: bool = False) -> int:
+    """Open the screen and serve the person at it; returns the exit code.
+
+    Args:
+        connect: opens the host, once the first frame stands.
+        first: a first prompt.
+        inline: below the shell's prompt instead of on a screen of its own.
+
+    Raises:
+        Exception: what `connect` raised, or what broke; the terminal is restored by then.
+    """
+    return asyncio.run(run_app(WispApp(connect, first), inline=inline))

@@ -1,0 +1,177 @@
+"""The screens besides the conversation: kept conversations, branches, models, what was said, help.
+
+Each shows rows of the host and ends as a command to it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from wisp.frontends.tui import keys
+from wisp.frontends.tui.feed import told
+from wisp.frontends.tui.picker import Item, Page, Picker
+from wisp.frontends.tui.pressing import find
+from wisp.host.showing import one_line, safe
+
+if TYPE_CHECKING:
+    from wisp.frontends.tui.app import WispApp
+    from wisp.frontends.tui.talk import Talk
+
+LOOKED_AT = 12
+"""Messages of a kept conversation that are shown before it is opened."""
+
+
+async def show(app: WispApp, talk: Talk, line: str) -> bool:
+    """Show the screen that a command without arguments asks for; whether there is one."""
+    name, _, rest = line[1:].partition(" ")
+    screens: dict[str, Any] = {"resume": _sessions, "tree": _tree, "model": _models}
+    if name == "theme":
+        app.use_look(rest.strip())
+    elif name == "find":
+        find(app, talk, rest.strip())
+    elif name in ("keys", "help", "?") and not rest.strip():
+        help_page(app, talk)
+    elif name in screens and not rest.strip():
+        return bool(await screens[name](app, talk))
+    else:
+        return False
+    return True
+
+
+def help_page(app: WispApp, talk: Talk) -> None:
+    """Keys and commands."""
+    text = Text()
+    for title, rows in keys.KEYS:
+        text.append(f"{title}\n", app.look.style("accent", bold=True))
+        for key, does in rows:
+            text.append(f"  {key:34} ", app.look.style())
+            text.append(f"{does}\n", app.look.style("dim"))
+        text.append("\n")
+    text.append("Commands\n", app.look.style("accent", bold=True))
+    for one in talk.client.commands():
+        text.append(f"  {'/' + one.name + ' ' + one.arguments:34} ", app.look.style())
+        text.append(f"{safe(one.help)}\n", app.look.style("dim"))
+    app.push_screen(Page(app.look, "Keys and commands", text))
+
+
+async def _sessions(app: WispApp, talk: Talk) -> bool:
+    around = talk.client.around
+    now = talk.client.snapshot().session_id
+
+    async def items(*, everywhere: bool) -> list[Item]:
+        found = await around.sessions(everywhere=everywhere)
+        return [
+            Item(
+                info.id,
+                one_line(info.name or info.title or "(empty)", 200),
+                (f"{one_line(info.cwd, 60)}  " if everywhere else "") + _when(info.modified),
+                info.id,
+            )
+            for info in found
+            if info.id != now
+        ]
+
+    async def preview(item: Item) -> Text:
+        try:
+            messages = await around.last_messages(item.id, LOOKED_AT)
+        except (LookupError, OSError) as exc:
+            return Text(safe(str(exc)), app.look.style("bad"))
+        text = Text()
+        for entry in told(messages):
+            style = app.look.style("accent" if type(entry).__name__ == "Said" else "text")
+            text.append(f"{safe(entry.plain())[:1500]}\n\n", style)
+        return text
+
+    async def everywhere() -> list[Item]:
+        return await items(everywhere=True)
+
+    def chosen(item: Item | None) -> None:
+        if item is not None:
+            app.keep(talk.slash(f"/resume {item.id}"))
+
+    rows = await items(everywhere=False)
+    app.push_screen(
+        Picker(
+            app.look, "Conversations", rows, preview=preview, other=("shows those of all folders", everywhere)
+        ),
+        chosen,
+    )
+    return True
+
+
+async def _tree(app: WispApp, talk: Talk) -> bool:
+    entries = await talk.client.around.tree()
+    if not entries:
+        return False
+    items, mark = [], 0
+    for number, entry in enumerate(entries):
+        sign = "●" if entry.leaf else "│" if entry.current else " "
+        label = f" [{one_line(entry.label, 30)}]" if entry.label else ""
+        who = {"user": "you", "assistant": "model", "tool_result": "tool"}.get(entry.kind, entry.kind)
+        words = f"{'  ' * entry.depth}{sign} {who}: {one_line(entry.text, 200)}{label}"
+        items.append(Item(str(entry.number), words, str(entry.number)))
+        mark = number if entry.leaf else mark
+
+    def chosen(item: Item | None) -> None:
+        if item is not None:
+            app.keep(talk.slash(f"/tree go {item.id}"))
+
+    app.push_screen(Picker(app.look, "Branches: go on from a message", items, mark=mark), chosen)
+    return True
+
+
+async def _models(app: WispApp, talk: Talk) -> bool:
+    talk.note("looking for models…")
+    rows = await talk.client.around.models()
+    items = [
+        Item(
+            f"{row.get('provider')}/{row.get('model')}",
+            f"{one_line(str(row.get('provider')), 40)}/{one_line(str(row.get('model')), 80)}",
+            _facts(row),
+        )
+        for row in rows
+    ]
+    if not items:
+        return False
+
+    def chosen(item: Item | None) -> None:
+        if item is not None:
+            app.keep(talk.slash(f"/model {item.id}"))
+
+    now = talk.client.snapshot()
+    here = f"{now.provider}/{now.model}"
+    mark = next((n for n, item in enumerate(items) if item.id == here), 0)
+    app.push_screen(Picker(app.look, f"Models (now {here})", items, mark=mark), chosen)
+    return True
+
+
+def _facts(row: Any) -> str:
+    """Window and price of a model, as far as they are known."""
+    parts = []
+    if window := row.get("context_window"):
+        parts.append(f"{window // 1000:,}k" if window >= 1000 else str(window))
+    price = row.get("price") or {}
+    if price.get("input") is not None and price.get("output") is not None:
+        parts.append(f"${price['input']:g} in, ${price['output']:g} out a million")
+    if row.get("status"):
+        parts.append(str(row["status"]))
+    return " · ".join(parts)
+
+
+async def sent_before(app: WispApp, talk: Talk) -> None:
+    """Look through what was sent before."""
+    await talk.recall()
+    items = [Item(text, one_line(text, 300)) for text in reversed(app.composer.sent)]
+
+    def chosen(item: Item | None) -> None:
+        if item is not None:
+            app.composer.put(item.id)
+
+    app.push_screen(Picker(app.look, "Sent before", items), chosen)
+
+
+def _when(seconds: float) -> str:
+    return dt.datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

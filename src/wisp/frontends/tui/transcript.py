@@ -1,0 +1,277 @@
+"""The transcript: a window over entries, of which only what is in sight is ever drawn.
+
+Its place is an entry and a line of it, never a distance from the beginning, so that a conversation of any
+length scrolls like a short one.  Follows the end until a person scrolls away from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.segment import Segment
+from textual import events
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from wisp.frontends.tui.entries import Entry, Said
+from wisp.frontends.tui.lines import blank
+from wisp.frontends.tui.look import Look
+
+WHEEL = 3
+"""Lines that one step of the wheel moves."""
+AROUND = 400
+"""Entries on each side of the window whose lines are kept."""
+
+
+class Transcript(Widget):
+    """Shows entries; `entries` is changed by whoever feeds it, who then calls `changed`.
+
+    Args:
+        look: the colours it begins with.
+        on_top: called when the first entry is in sight, for whoever can put older ones before it.
+        on_end: called when a person scrolled to the end.
+    """
+
+    DEFAULT_CSS = "Transcript { height: 1fr; width: 1fr; }"
+
+    def __init__(self, look: Look, on_top: Callable[[], None], on_end: Callable[[], None]) -> None:
+        super().__init__(id="transcript")
+        self.entries: list[Entry] = []
+        self.look = look
+        self.follow = True
+        self.pin = True
+        """Whether the prompt that is being answered stays in sight."""
+        self._on_top = on_top
+        self._on_end = on_end
+        self._top: tuple[int, int] = (0, 0)
+        """The first line in sight: which entry, which line of it."""
+        self._rows: list[tuple[int, Strip]] = []
+        self._stale = True
+        self._thumb = range(0)
+
+    # -- changes ------------------------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        """Entries changed: draw again what is different."""
+        before = self._rows
+        self._stale = True
+        after = self._visible()
+        width = self.size.width
+        thumb, self._thumb = self._thumb, self._thumb_rows()
+        if len(before) != len(after) or thumb != self._thumb:
+            self.refresh()
+            return
+        dirty = [y for y, (old, new) in enumerate(zip(before, after, strict=True)) if old[1] is not new[1]]
+        if dirty:
+            self.refresh(*(Region(0, y, width, 1) for y in dirty))
+
+    def show_look(self, look: Look) -> None:
+        """Use other colours."""
+        self.look = look
+        self.changed()
+        self.refresh()
+
+    def prepended(self, count: int) -> None:
+        """`count` entries were put before the others: what is in sight stays there."""
+        index, line = self._top
+        self._top = (index + count, line)
+        self.changed()
+
+    def dropped(self, count: int) -> None:
+        """Let the first `count` entries go."""
+        if count > 0:
+            del self.entries[:count]
+            index, line = self._top
+            self._top = (max(0, index - count), line if index >= count else 0)
+
+    # -- moving -------------------------------------------------------------------------------------------
+
+    def move(self, lines: int) -> None:
+        """Scroll by lines, down for positive numbers."""
+        if not self.entries or not self.size.height:
+            return
+        self._visible()
+        index, line = self._top
+        line += lines
+        width = self._inner
+        while line < 0 and index > 0:
+            index -= 1
+            line += len(self._of(index, width))
+        while index < len(self.entries) - 1 and line >= len(self._of(index, width)):
+            line -= len(self._of(index, width))
+            index += 1
+        self._top, self.follow = (index, max(0, line)), False
+        if lines > 0 and self._room_below() <= 0:
+            self.follow = True
+            self._on_end()
+        self.changed()
+        self._tell_top()
+
+    def page(self, direction: int) -> None:
+        """Scroll by a screen, less two lines."""
+        self.move(direction * max(1, self.size.height - 2))
+
+    def home(self) -> None:
+        """To the first entry."""
+        self._top, self.follow = (0, 0), False
+        self.changed()
+        self._tell_top()
+
+    def end(self) -> None:
+        """To the end, and stay there."""
+        self.follow = True
+        self.changed()
+
+    def reveal(self, index: int) -> None:
+        """Show entry `index`, near the top."""
+        self._top, self.follow = (index, 0), False
+        if self._room_below() <= 0:
+            self.follow = True
+        self.changed()
+
+    def entry_at(self, y: int) -> Entry | None:
+        """The entry in row `y` of the widget."""
+        rows = self._visible()
+        index = rows[y][0] if 0 <= y < len(rows) else -1
+        return self.entries[index] if 0 <= index < len(self.entries) else None
+
+    @property
+    def first_in_sight(self) -> int:
+        """Index of the first entry in sight."""
+        self._visible()
+        return self._top[0]
+
+    def _tell_top(self) -> None:
+        if self.first_in_sight <= 2:
+            self._on_top()
+
+    # -- drawing ------------------------------------------------------------------------------------------
+
+    @property
+    def _inner(self) -> int:
+        """Cells for text; the last column shows where one is."""
+        return max(1, self.size.width - 1)
+
+    def _of(self, index: int, width: int) -> list[Strip]:
+        return self.entries[index].lines(width, self.look)
+
+    def _room_below(self) -> int:
+        """Lines below the window, counted no further than needed: 0 where the end is in sight."""
+        index, line = self._top
+        need, width = self.size.height + line, self._inner
+        while index < len(self.entries) and need >= 0:
+            need -= len(self._of(index, width))
+            index += 1
+        return max(0, -need)
+
+    def _visible(self) -> list[tuple[int, Strip]]:
+        """The rows in sight, each with the entry it belongs to (-1 for none)."""
+        if self._stale:
+            self._stale = False
+            self._rows = self._build(self._inner, self.size.height)
+        return self._rows
+
+    def _build(self, width: int, height: int) -> list[tuple[int, Strip]]:
+        if height <= 0:
+            return []
+        if self.follow:
+            self._top = self._top_of_end(width, height)
+        index, line = self._top
+        rows: list[tuple[int, Strip]] = []
+        while index < len(self.entries) and len(rows) < height:
+            strips = self._of(index, width)
+            rows += [(index, strip) for strip in strips[line : line + height - len(rows)]]
+            index, line = index + 1, 0
+        empty = blank(width, self.look.style())
+        rows += [(-1, empty)] * (height - len(rows))
+        self._trim(index)
+        self._pinned(rows, width)
+        return rows
+
+    def _top_of_end(self, width: int, height: int) -> tuple[int, int]:
+        """Where the window begins when the last line is in its last row."""
+        need, index = height, len(self.entries)
+        while index > 0 and need > 0:
+            index -= 1
+            need -= len(self._of(index, width))
+        return index, max(0, -need)
+
+    def _trim(self, end: int) -> None:
+        """Let lines go that are far from sight: memory follows the window, not the conversation."""
+        for place in (self._top[0] - AROUND, end + AROUND):
+            for at in range(place - 20, place + 20):
+                if 0 <= at < len(self.entries) and not self._top[0] - AROUND < at < end + AROUND:
+                    self.entries[at].forget()
+
+    def _pinned(self, rows: list[tuple[int, Strip]], width: int) -> None:
+        """Keep the prompt that is being answered in the first row."""
+        if not (self.pin and self.follow) or len(rows) < 6:
+            return
+        first = rows[0][0]
+        for at in range(first, max(-1, first - 300), -1):
+            entry = self.entries[at] if at >= 0 else None
+            if isinstance(entry, Said):
+                strips = entry.lines(width, self.look)
+                hidden = at < first or self._top[1] > 1
+                if hidden and len(strips) > 1:
+                    rows[0] = (at, strips[1])
+                return
+
+    def render_line(self, y: int) -> Strip:
+        """One row, with the mark of where one is in the last column."""
+        rows = self._visible()
+        base = self.look.style()
+        if y >= len(rows):
+            return Strip.blank(self.size.width, base)
+        mark = Segment("▐" if y in self._thumb else " ", self.look.style("dim"))
+        return Strip([*rows[y][1], mark], self._inner + 1)
+
+    def _thumb_rows(self) -> range:
+        """The rows of the mark that says where one is; none while the end is followed."""
+        total, height = len(self.entries), self.size.height
+        first = self._top[0]
+        last = next((index for index, _ in reversed(self._rows) if index >= 0), 0)
+        if self.follow or total < 2 or (first == 0 and last == total - 1 and self._top[1] == 0):
+            return range(0)
+        share = max(1, round(height * (last - first + 1) / total))
+        start = round((height - share) * first / max(1, total - (last - first + 1)))
+        return range(start, start + share)
+
+    def render(self) -> str:
+        """Nothing: lines are drawn one by one."""
+        return ""
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """In inline mode: as much as there is to show."""
+        del viewport
+        inner, need = max(1, width - 1), 0
+        for index in range(len(self.entries) - 1, -1, -1):
+            need += len(self._of(index, inner))
+            if need >= container.height:
+                break
+        return max(1, min(need, container.height))
+
+    # -- what the terminal says ---------------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        """Another size: everything is drawn for it."""
+        self._stale = True
+        self.refresh()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel."""
+        event.stop()
+        self.move(-WHEEL)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel."""
+        event.stop()
+        self.move(WHEEL)
+
+    def on_click(self, event: events.Click) -> None:
+        """Open or close what was clicked on."""
+        entry = self.entry_at(event.y)
+        if entry is not None:
+            entry.toggle()
+            self.changed()

@@ -1,0 +1,56 @@
+"""Making untrusted text safe to show, for every front end.
+
+Text from models, tools, files and servers may hold bytes that drive a terminal: move the cursor, set
+titles, write the clipboard, hide what follows.  Everything shown passes through `safe`, what a person is
+asked to approve through `shown`.  Knows no terminal and no screen.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_SEQUENCE = re.compile(
+    "\x1b\\[[0-?]*[ -/]*[@-~]"  # control sequences
+    "|\x1b[\\]PX^_].*?(?:\x07|\x1b\\\\|$)"  # strings: titles, clipboard, device control
+    "|\x1b[ -/]*[0-~]?",  # everything else that begins with escape
+    re.DOTALL,
+)
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_HIDDEN = re.compile(
+    "[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+
+
+def safe(text: str) -> str:
+    """`text` without terminal sequences and control characters; line feeds and tabs stay.
+
+    Characters that reorder or hide text are shown as escapes.
+    """
+    return _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", inert(text))
+
+
+def inert(text: str) -> str:
+    """`text` without what drives a terminal, all else kept: for pipes, which often end in one."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
+
+
+def shown(text: str) -> str:
+    """`text` with every control character made visible: for what a person is asked to approve."""
+    out = []
+    for char in text:
+        if char in "\n\t" or (char.isprintable() and not _HIDDEN.match(char)):
+            out.append(char)
+        elif unicodedata.category(char) == "Zs":
+            out.append(f"\\u{{{ord(char):x}}}")
+        else:
+            out.append(f"\\x{ord(char):02x}" if ord(char) < 256 else f"\\u{{{ord(char):x}}}")
+    return "".join(out)
+
+
+def one_line(text: str, width: int = 100) -> str:
+    """The beginning of `text` on one line of at most `width` characters."""
+    flat = " ".join(safe(text).split())
+    return flat if len(flat) <= width else flat[: width - 3] + "..."

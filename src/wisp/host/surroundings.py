@@ -1,0 +1,193 @@
+"""What a person's screen shows around the conversation: files, earlier messages, sessions, models, a draft.
+
+Looks things up off the event loop; changes nothing but the draft.  Knows no screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any
+
+from wisp.host.client import OpenRequest
+from wisp.host.configure import configure
+from wisp.host.paths import environment
+from wisp.messages.ids import SystemClock
+from wisp.messages.message import Message, UserMessage
+
+if TYPE_CHECKING:
+    from wisp.host.service import SessionHost
+    from wisp.host.store import Entry, SessionInfo
+    from wisp.session.open import Tree
+
+MOST_FILES = 20_000
+FRESH = 5.0
+"""Seconds for which a list of files is good."""
+SESSIONS_ASKED = 8
+"""Sessions whose prompts are offered again."""
+
+
+class HostSurroundings:
+    """Implements `client.Surroundings` for one conversation.
+
+    Args:
+        request: how the host was asked for.
+        host: whoever serves the conversation now.
+    """
+
+    def __init__(self, request: OpenRequest, host: Callable[[], SessionHost]) -> None:
+        self._request = request
+        self._host = host
+        self._clock = SystemClock()
+        self._files: tuple[float, list[str]] = (-FRESH, [])
+        self._past: _Past | None = None
+        self._asking = asyncio.Lock()
+
+    async def files(self) -> list[str]:
+        """Paths below the working folder, newest first, without those that are ignored."""
+        async with self._asking:
+            now = self._clock.monotonic()
+            if now - self._files[0] > FRESH:
+                found = await asyncio.to_thread(self._find, self._host().snapshot().cwd)
+                self._files = (self._clock.monotonic(), found)
+            return self._files[1]
+
+    def _find(self, cwd: str) -> list[str]:
+        from wisp.workspace.errors import Refused
+        from wisp.workspace.root import Workspace
+        from wisp.workspace.search import Searcher
+        from wisp.workspace.stop import StopToken
+
+        try:
+            workspace = Workspace(cwd)
+        except Refused:
+            return []
+        path = environment().get("PATH", "/usr/local/bin:/usr/bin:/bin")
+        searcher = Searcher(workspace, path, self._clock.monotonic, seconds=2.0)
+        try:
+            return searcher.find(workspace.place("."), "**", MOST_FILES, StopToken()).paths
+        except (Refused, OSError):
+            return []
+        finally:
+            workspace.close()
+
+    async def messages(self, before: int, count: int) -> list[Message]:
+        """Messages `before - count` to `before` counted from 0; at the beginning fewer."""
+        host = self._host()
+        state = host.session.state
+        first, start = state.earlier.count, max(0, before - count)
+        if start >= first:
+            return list(state.messages[start - first : max(0, before - first)])
+        async with self._asking:
+            if self._past is None or self._past.leaf != state.leaf:
+                self._forget()
+                self._past = await asyncio.to_thread(_Past, host.session.where)
+            return await asyncio.to_thread(self._past.slice, start, before)
+
+    async def sessions(self, *, everywhere: bool = False) -> list[SessionInfo]:
+        """Kept conversations, of this folder or of all, newest first."""
+        from wisp.host.small import HostLibrary
+
+        cwd = None if everywhere else self._host().snapshot().cwd
+        store = HostLibrary(self._request).store()
+        return await asyncio.to_thread(store.listed, cwd)
+
+    async def last_messages(self, session_id: str, count: int) -> list[Message]:
+        """The end of a kept conversation.
+
+        Raises:
+            LookupError: there is none with that id.
+            OSError: it cannot be read.
+        """
+        from wisp.host.small import HostLibrary
+
+        store = HostLibrary(self._request).store()
+        return await asyncio.to_thread(store.last, session_id, count)
+
+    async def tree(self) -> list[Entry]:
+        """Every message of this conversation with its branches; empty where it is not kept."""
+        from wisp.host.store import tree_of
+
+        path = self._host().snapshot().session_path
+        return await asyncio.to_thread(tree_of, path) if path else []
+
+    async def models(self) -> list[Mapping[str, Any]]:
+        """Models that can be used here, with what is known of each."""
+        from wisp.host.small import HostLibrary
+
+        return [*await asyncio.to_thread(HostLibrary(self._request).models)]
+
+    async def prompts(self) -> list[str]:
+        """What the person said in this folder's newest conversations, oldest first."""
+        return await asyncio.to_thread(self._prompts, await self.sessions())
+
+    def _prompts(self, found: list[SessionInfo]) -> list[str]:
+        from wisp.session.open import seen
+
+        said: list[str] = []
+        for info in reversed(found[:SESSIONS_ASKED]):
+            with suppress(OSError):
+                said += [m.text for m in seen(info.path).state.messages if isinstance(m, UserMessage)]
+        return list(dict.fromkeys(reversed(said)))[::-1]
+
+    # -- the draft ----------------------------------------------------------------------------------------
+
+    @property
+    def _draft_file(self) -> str:
+        from wisp.session.catalog import folder_name
+
+        paths = configure(self._request, environment(), self._clock).paths
+        return os.path.join(paths.state, "drafts", folder_name(self._host().snapshot().cwd))
+
+    def draft(self) -> str:
+        """What was being written here when the screen was last closed or broke."""
+        try:
+            with open(self._draft_file, encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    def keep_draft(self, text: str) -> None:
+        """Keep what is being written, for the person alone; an empty one is forgotten.  Never fails."""
+        from wisp.session.whole import create_private_folder
+
+        path = self._draft_file
+        with suppress(OSError):
+            if not text.strip():
+                os.unlink(path)
+                return
+            create_private_folder(os.path.dirname(path))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+            new = f"{path}.{os.getpid()}"
+            with os.fdopen(os.open(new, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+            os.replace(new, path)
+
+    def close(self) -> None:
+        """Let files go."""
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._past is not None:
+            self._past.close()
+            self._past = None
+
+
+class _Past:
+    """The part of a long conversation that is no longer held, read from its file while that is open."""
+
+    def __init__(self, path: str) -> None:
+        from wisp.session.open import opened_tree
+
+        self._open = ExitStack()
+        self._tree: Tree = self._open.enter_context(opened_tree(path))
+        self.leaf = self._tree.fold.state.leaf
+        self._ids = self._tree.fold.path(self.leaf)
+
+    def slice(self, start: int, end: int) -> list[Message]:
+        return [self._tree.fold.message(one) for one in self._ids[start:end]]
+
+    def close(self) -> None:
+        self._open.close()

@@ -1,0 +1,140 @@
+"""`wisp config`: one setting changed, everything else in the file as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+from process.program import Program
+
+pytestmark = pytest.mark.process
+
+MINE = """\
+# my settings
+model = "local/test-model"   # the small one
+
+[providers.local]
+api = "openai-chat"
+base_url = "http://127.0.0.1:9"
+api_key_env = "LOCAL_KEY"
+[providers.local.models.test-model]
+context_window = 200000
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    program = Program(tmp_path / "home", tmp_path / "project")
+    (program.home / "config" / "settings.toml").write_text(MINE)
+    return program
+
+
+def settings(program: Program) -> str:
+    return (program.home / "config" / "settings.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("model", "openai/gpt-5", "openai/gpt-5"),
+        ("max_turns", "7", 7),
+        ("max_cost", "0.5", 0.5),
+        ("tools", '["read", "grep"]', ["read", "grep"]),
+        ("permissions.allow", '["bash(git status)"]', ["bash(git status)"]),
+        ("providers.local.base_url", "http://127.0.0.1:8", "http://127.0.0.1:8"),
+        ("providers.other.base_url", "http://127.0.0.1:7", "http://127.0.0.1:7"),
+        ("append_system_prompt", "12", "12"),
+    ],
+)
+def test_a_setting_is_changed_and_all_else_stays(
+    program: Program, key: str, value: str, expected: object
+) -> None:
+    done = program.run("config", "set", key, value)
+    new = tomllib.loads(settings(program))
+    found: object = new
+    for part in key.split("."):
+        assert isinstance(found, dict)
+        found = found[part]
+
+    assert done.returncode == 0, done.stderr
+    assert found == expected
+    assert "# my settings\n" in settings(program)
+    assert "# the small one" in settings(program) or key == "model"
+    old = tomllib.loads(MINE)
+    for name in old.keys() - {key.split(".")[0]}:
+        assert new[name] == old[name]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("no_such_setting", "1"), "there is no setting"),
+        (("max_turns", "many"), "max_turns"),
+        (("permission_mode", "yolo"), "permission_mode"),
+        (("a..b", "1"), "no name of a setting"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_the_file_stays(
+    program: Program, words: tuple[str, str], said: str
+) -> None:
+    done = program.run("config", "set", *words)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert settings(program) == MINE
+
+
+def test_a_setting_is_taken_out_again(program: Program) -> None:
+    program.run("config", "set", "max_turns", "7")
+    done = program.run("config", "unset", "max_turns")
+
+    assert done.returncode == 0
+    assert tomllib.loads(settings(program)) == tomllib.loads(MINE)
+    assert program.run("config", "unset", "max_turns").returncode == 2
+
+
+def test_a_broken_file_is_named_and_left_alone(program: Program) -> None:
+    (program.home / "config" / "settings.toml").write_text("model = \n")
+    done = program.run("config", "set", "max_turns", "7")
+
+    assert done.returncode == 3
+    assert "line 1" in done.stderr
+    assert settings(program) == "model = \n"
+
+
+def test_a_link_to_the_settings_stays_a_link(program: Program, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.toml"
+    real.write_text(MINE)
+    real.chmod(0o640)
+    link = program.home / "config" / "settings.toml"
+    link.unlink()
+    link.symlink_to(real)
+    program.run("config", "set", "max_turns", "7")
+
+    assert link.is_symlink()
+    assert tomllib.loads(real.read_text())["max_turns"] == 7
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_the_schema_accepts_the_file(program: Program) -> None:
+    schema = json.loads(program.run("config", "schema").stdout)
+
+    jsonschema.validate(tomllib.loads(MINE), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"max_turns": "many"}, schema)
+
+
+def test_the_editor_gets_the_file_and_mistakes_are_told(program: Program, tmp_path: Path) -> None:
+    editor = tmp_path / "my editor"
+    editor.write_text('#!/bin/sh\nprintf "max_turns = \\"x\\"\\n" > "$2"\n')
+    editor.chmod(0o755)
+    program.env["VISUAL"] = f"'{editor}' --wait"
+    done = program.run("config", "edit")
+
+    assert done.returncode == 3
+    assert "max_turns" in done.stderr
+    assert os.path.exists(program.home / "config" / "settings.toml")
