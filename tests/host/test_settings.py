@@ -68,7 +68,7 @@ def test_one_bad_value_is_named_with_its_line_and_the_rest_holds(tmp_path: Path)
     said = [str(p) for p in resolved.problems]
     assert said[0].startswith(f"{tmp_path}/settings.toml, line 2: max_turns: ")
     assert "'nonsense'" in said[2]
-    assert "not supported yet" in said[3]
+    assert "mcp_servers.x is not a table" in said[3]
 
 
 def test_one_bad_rule_costs_itself_and_the_other_rules_hold(tmp_path: Path) -> None:

@@ -556,3 +556,13 @@ def test_a_client_that_does_not_read_cannot_keep_it_alive(tmp_path: Path) -> Non
         for stream in (process.stdin, process.stdout, process.stderr):
             stream.close()
     assert (code, errors) == (143, "")
+
+
+def test_standard_error_that_nobody_reads_holds_nothing_up(tmp_path: Path) -> None:
+    """More remarks than a pipe takes; requests are answered all the same."""
+    editor = Editor(Program(tmp_path / "home", tmp_path / "work"))
+    for number in range(5000):
+        editor.write({"jsonrpc": "2.0", "id": number, "result": "nobody asked"})
+    assert editor.ask("initialize", protocolVersion=1)["protocolVersion"] == 1
+    code, errors = editor.leave()
+    assert code == 0 and "was not asked" in errors

@@ -28,6 +28,7 @@ PIECES = [
     "<b>html</b>\n\n",
     "\x1b]0;title\x07 and \x1b[31mred\n\n",
     "* other\n+ list\n",
+    "```\n```x\nstill code\n```\n",
     "```\nnever closed",
 ]
 TEXT = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)

@@ -22,7 +22,7 @@ from wisp.host.client import OpenFailed
 from wisp.host.external import External, offerable
 from wisp.host.news import HostNews
 from wisp.host.questions import PendingApprovals, PendingQuestions
-from wisp.host.service import SessionHost
+from wisp.host.service import Attach, SessionHost
 from wisp.host.settings import Settings
 from wisp.host.skills import Skills
 from wisp.host.snapshot import InstructionFile, Snapshot
@@ -57,6 +57,8 @@ class Around(msgspec.Struct, frozen=True):
     """Of other models that may answer."""
     save_plan: Callable[[str], str] | None = None
     hooks: CallHooks | None = None
+    attach: Attach | None = None
+    """Reads the files of a prompt."""
     external: External | None = None
     """The MCP servers."""
     ledger: Ledger | None = None
@@ -94,7 +96,14 @@ def assemble_host(
         OpenFailed: the stored session cannot be continued.
     """
     around = around or Around()
-    toolbox = _toolbox(tools, external_tools, gate, around, settings, model.context_window)
+    observe = around.news.touched if around.news is not None else None
+
+    def offer(found: Sequence[ServerTool]) -> list[Tool]:
+        return [*tools, *offerable(found, settings, model.context_window)]
+
+    toolbox = Toolbox(offer(external_tools), gate, observe, around.questioner, around.hooks)
+    if around.news is not None:
+        around.news.offer = lambda found: toolbox.offer(offer(found))
     session = _session(storage, clock, cwd, session_id, model, around)
     ledger = around.ledger or ledger_of(settings, session.state, around.day_file, clock)
 
@@ -117,23 +126,18 @@ def assemble_host(
         )
 
     session.attach(make)
-    snapshot = Snapshot(
-        session_id=session.id,
-        session_path=session.where,
+    snapshot = _snapshot(
+        session,
+        provider,
+        model,
+        toolbox,
+        settings,
+        blocks,
+        around,
+        notes,
         resumed=resumed,
-        provider=provider.name,
-        model=model.id,
-        tools=tuple(tool.name for tool in toolbox.specs()),
         cwd=cwd,
-        permission_mode=gate.policy.mode,
-        sandbox=sandbox,
-        instructions=tuple(InstructionFile(b.source, b.size) for b in blocks if b.name != "environment"),
-        notes=notes,
-        messages=session.state.count,
-        output_format=settings.output_format,
-        effort=settings.effort,
-        branch=around.branch,
-        skills=tuple(skill.name for skill in around.skills.all()),
+        box=sandbox,
     )
     return SessionHost(
         session,
@@ -147,29 +151,45 @@ def assemble_host(
         save_plan=around.save_plan,
         skills=around.skills,
         values=around.values,
+        attach=around.attach,
         on_close=on_close,
         external=around.external,
     )
 
 
-def _toolbox(
-    tools: Sequence[Tool],
-    found: Sequence[ServerTool],
-    gate: Gate,
-    around: Around,
+def _snapshot(
+    session: CodingSession,
+    provider: Provider,
+    model: ModelInfo,
+    toolbox: Toolbox,
     settings: Settings,
-    window: int | None,
-) -> Toolbox:
-    """The tools behind the gate; those of servers may be exchanged for others later."""
-
-    def offer(external: Sequence[ServerTool]) -> list[Tool]:
-        return [*tools, *offerable(external, settings, window)]
-
-    observe = around.news.touched if around.news is not None else None
-    toolbox = Toolbox(offer(found), gate, observe, around.questioner, around.hooks)
-    if around.news is not None:
-        around.news.offer = lambda external: toolbox.offer(offer(external))
-    return toolbox
+    blocks: Sequence[Block],
+    around: Around,
+    notes: tuple[str, ...],
+    *,
+    resumed: bool,
+    cwd: str,
+    box: str,
+) -> Snapshot:
+    """What a front end is told at first."""
+    return Snapshot(
+        session_id=session.id,
+        session_path=session.where,
+        resumed=resumed,
+        provider=provider.name,
+        model=model.id,
+        tools=tuple(tool.name for tool in toolbox.specs()),
+        cwd=cwd,
+        permission_mode=toolbox.gate.policy.mode,
+        sandbox=box,
+        instructions=tuple(InstructionFile(b.source, b.size) for b in blocks if b.name != "environment"),
+        notes=notes,
+        messages=session.state.count,
+        output_format=settings.output_format,
+        effort=settings.effort,
+        branch=around.branch,
+        skills=tuple(skill.name for skill in around.skills.all()),
+    )
 
 
 def _session(

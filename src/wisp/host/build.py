@@ -22,6 +22,7 @@ from wisp.host.asking import ModelService, model_service
 from wisp.host.assemble import Around, assemble_host
 from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
+from wisp.host.commands import Prompt
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.delegating import Delegation, Surroundings
 from wisp.host.events import ErrorReported, ProcessEnded
@@ -34,7 +35,7 @@ from wisp.host.paths import environment as process_environment
 from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import known_secrets, without_secrets
-from wisp.host.service import SessionHost
+from wisp.host.service import Attach, SessionHost
 from wisp.host.settings import (
     Settings,
     absolute,
@@ -42,6 +43,7 @@ from wisp.host.settings import (
 from wisp.host.snapshot import Snapshot
 from wisp.host.tooling import attribution, built_in_tools, offered
 from wisp.loop.boundary import Boundary
+from wisp.messages.content import UserBlock
 from wisp.messages.ids import Clock, SystemClock
 from wisp.providers.base import Provider
 from wisp.providers.transport import Transport
@@ -130,7 +132,6 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     talks = own.questioner or questions
     ledger = ReadLedger()
     hooks = _hooks(settings, workspace, child_env, clock, ledger)
-    unrun = hooks.notes if hooks is not None else ()
     problems = map(str, configured.resolved.problems)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     asked, fixed = own.approver or pending, own.provider is not None
@@ -167,8 +168,9 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
             save_plan=_plan_saver(configured, clock),
             hooks=hooks,
-            external=external,
             branch=stack.branch,
+            attach=_attacher(built_in, gate, request.attach),
+            external=external,
         ),
         storage=storage,
         session_id=session_id,
@@ -183,7 +185,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             *service.notes,
             *mended,
             *stack.notes,
-            *unrun,
+            *(hooks.notes if hooks is not None else ()),
             *external.notes,
             *delegation.notes,
         ),
@@ -205,6 +207,24 @@ def _masker(env: Mapping[str, str], service: ModelService) -> Masker:
     masker = Masker(known_secrets(env, keys))
     service.watch(masker.add)
     return masker
+
+
+def _attacher(tools: Sequence[Tool], gate: Gate, first: Sequence[str]) -> Attach:
+    """How files that go along with a prompt are read; those of the command line go with the first one."""
+    waiting = list(first)
+
+    async def attach(prompt: Prompt) -> tuple[UserBlock, ...]:
+        if not (waiting or prompt.attach or prompt.mentioned):
+            return ()
+        from wisp.host.attaching import Attacher
+
+        reader = next(tool for tool in tools if tool.spec.name == "read")
+        whole = msgspec.structs.replace(prompt, attach=(*waiting, *prompt.attach))
+        found = await Attacher(reader, gate.current).blocks(whole)
+        waiting.clear()
+        return found
+
+    return attach
 
 
 def _closing(

@@ -45,6 +45,8 @@ class OpenRequest(msgspec.Struct, frozen=True):
     strict_config: bool = False
     output_schema: str = ""
     """A file with the JSON Schema that final answers must fit."""
+    attach: tuple[str, ...] = ()
+    """Files that go along with the first prompt."""
     record: str = ""
     replay: str = ""
 

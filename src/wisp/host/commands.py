@@ -20,6 +20,10 @@ class Prompt(Command, frozen=True, tag="prompt"):
     text: str
     images: tuple[Image, ...] = ()
     """Pictures that belong to it, in order."""
+    attach: tuple[str, ...] = ()
+    """Files that go along, wherever they are; refused where one cannot be read."""
+    mentioned: tuple[str, ...] = ()
+    """Files that the text names (`host.mentions`); those go along that are there and may be read unasked."""
 
 
 class Steer(Command, frozen=True, tag="steer"):

@@ -156,7 +156,7 @@ class Conversation:
         now = self.snapshot()
         if not now.session_path and now.messages:
             raise CommandRefused("this conversation is kept nowhere and could not go on after that")
-        here = {"continue_": False, "fork": "", "session_id": "", "resume": now.session_id}
+        here = {"continue_": False, "fork": "", "attach": (), "session_id": "", "resume": now.session_id}
         if not now.messages:  # nothing is kept yet; what is to come has the id that was told
             here |= {"resume": "", "session_id": now.session_id}
         merged = {**self._request.options, **(options or {})}

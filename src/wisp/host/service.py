@@ -55,7 +55,7 @@ from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
 from wisp.loop.limits import Limits
 from wisp.messages.codec import ascii_json
-from wisp.messages.content import Text, ToolCall
+from wisp.messages.content import Text, ToolCall, UserBlock
 from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
@@ -64,6 +64,9 @@ from wisp.session.fitting import reserve_of
 from wisp.session.keeping import Choice
 from wisp.session.runner import CodingSession
 from wisp.session.storage import StorageFailed
+
+Attach = Callable[[Prompt], Awaitable[tuple[UserBlock, ...]]]
+"""Reads the files that go along with a prompt.  Raises `CommandRefused`."""
 
 
 class SessionHost:
@@ -83,6 +86,7 @@ class SessionHost:
         save_plan: Callable[[str], str] | None = None,
         skills: Skills | None = None,
         values: Mapping[str, str] | None = None,
+        attach: Attach | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
         external: External | None = None,
     ) -> None:
@@ -98,6 +102,7 @@ class SessionHost:
         self.skills = skills or Skills(())
         self._values = values or {}
         self._preparing: asyncio.Future[str] | None = None
+        self._attach = attach
         self._on_close = on_close
         self.external = external or External()
         self._subscribers = Fanout[Envelope]()
@@ -170,7 +175,7 @@ class SessionHost:
     async def send(self, command: AnyCommand) -> None:
         """Have `command` done; see `HostClient.send`."""
         if isinstance(command, Prompt):
-            self._start(command)
+            self._start(command, await self._with_files(command))
         elif isinstance(command, Steer | FollowUp):
             self._queue(command)
         elif isinstance(command, Cancel):
@@ -286,12 +291,15 @@ class SessionHost:
         assert harness is not None
         return harness
 
-    def _start(self, command: Prompt) -> None:
+    async def _with_files(self, command: Prompt) -> tuple[UserBlock, ...]:
+        return await self._attach(command) if self._attach is not None else ()
+
+    def _start(self, command: Prompt, files: tuple[UserBlock, ...]) -> None:
         if self.running:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
         self._cancelled_early = ""
         self._run = asyncio.ensure_future(
-            self._serve(command, expand(command.text, self.skills, self._values))
+            self._serve(command, files, expand(command.text, self.skills, self._values))
         )
 
     def _cancel(self, reason: str) -> None:
@@ -305,7 +313,7 @@ class SessionHost:
             if self._preparing is not None:
                 self._preparing.cancel()
 
-    async def _serve(self, command: Prompt, meant: Expansion | None) -> None:
+    async def _serve(self, command: Prompt, files: tuple[UserBlock, ...], meant: Expansion | None) -> None:
         text, timer = command.text, None
         if self._max_time is not None:
             loop = asyncio.get_running_loop()
@@ -315,7 +323,7 @@ class SessionHost:
                 self._preparing = asyncio.ensure_future(self._filled(meant))
                 text = await self._preparing
             words = (Text(text),) if text or not command.images else ()
-            last = await self._tell(UserMessage((*words, *command.images)))
+            last = await self._tell(UserMessage((*words, *files, *command.images)))
         except asyncio.CancelledError:
             if self._preparing is None or not self._preparing.cancelled():
                 raise

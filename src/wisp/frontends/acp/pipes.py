@@ -10,6 +10,7 @@ import asyncio
 import os
 import select
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 _PIECE = 4096
 """Bytes that a pipe takes without blocking where it says that it takes any (`PIPE_BUF`)."""
@@ -78,6 +79,14 @@ class Output:
             if not _ready(self._descriptor, select.POLLOUT):
                 await _until(loop.add_writer, loop.remove_writer, self._descriptor)
             rest = rest[os.write(self._descriptor, rest[:_PIECE]) :]
+
+
+def remark(descriptor: int, text: str) -> None:
+    """Write a line for a person, unless nobody takes it: what is not read must not hold up what is."""
+    shown = "".join(char if char.isprintable() else " " for char in text)
+    with suppress(OSError):
+        if _ready(descriptor, select.POLLOUT):
+            os.write(descriptor, shown.encode("utf-8", "replace")[: _PIECE - 1] + b"\n")
 
 
 def _ready(descriptor: int, what: int) -> bool:

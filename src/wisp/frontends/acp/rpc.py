@@ -194,7 +194,7 @@ class Peer:
             taking.result()
 
     async def settle(self, patience: float) -> None:
-        """Let the requests that are being served end, for at most `patience` seconds; write what is there."""
+        """Let requests that are being served end, for at most `patience` seconds; write what is taken."""
         if self._serving:
             await asyncio.wait(list(self._serving), timeout=patience)
         for task in list(self._serving):

@@ -177,6 +177,15 @@ class Session:
             raise RpcError(INVALID_REQUEST, "a prompt of this session is being answered; cancel it first")
         self._done = asyncio.get_running_loop().create_future()
         self._cancelled = False
+        work = asyncio.ensure_future(self._answer(prompt))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:  # never in the middle: a conversation that is exchanged must arrive
+            await self.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            raise
+
+    async def _answer(self, prompt: Prompt) -> PromptResult:
         try:
             async with self._changing:
                 started = await self._start(prompt)
@@ -213,16 +222,11 @@ class Session:
         return reply.started
 
     async def _ended(self) -> AgentCompleted | None:
-        """How the run ended; a request that is cancelled cancels the run and waits for its end."""
+        """How the run ended; one that was cancelled before it began ends at once."""
         assert self._done is not None
         if self._cancelled:
             await self._stop()
-        try:
-            return await asyncio.shield(self._done)
-        except asyncio.CancelledError:
-            await self.cancel()
-            await self._done
-            raise
+        return await self._done
 
     def _result(self, last: AgentCompleted | None, *, started: bool) -> PromptResult:
         used = _used(self._view.run.usage) if started else None

@@ -94,6 +94,7 @@ class Invocation(NamedTuple):
     no_project: bool = False
     cwd: str = ""
     output_schema: str = ""
+    attach: Sequence[str] = ()
     record: str = ""
     replay: str = ""
     plain: bool = False
@@ -250,6 +251,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         record=found.record or "",
         replay=found.replay or "",
         output_schema=found.output_schema or "",
+        attach=tuple(found.attach or ()),
     )
 
 

@@ -27,6 +27,7 @@ from wisp.host.events import (
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
+from wisp.host.mentions import mentions
 from wisp.host.showing import one_line, safe
 from wisp.host.view import View, reduce
 
@@ -91,7 +92,7 @@ class PlainChat:
     async def _said(self, text: str) -> bool:
         """Do what a line says while no run is in progress; whether the person leaves."""
         if not text.startswith("/") or text.startswith("//"):
-            await self._during(self._client.send(Prompt(text)))
+            await self._during(self._client.send(Prompt(text, mentioned=mentions(text))))
             return False
         return await self._during(self._slash(text))
 

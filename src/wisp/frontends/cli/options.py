@@ -110,6 +110,14 @@ OPTIONS: tuple[Option, ...] = (
     Option("print-instructions", "output and instructions", "show them and exit", setting=False),
     Option("record", "output and instructions", "keep the provider's bytes", "FILE", setting=False),
     Option("replay", "output and instructions", "play them back, no network", "FILE", setting=False),
+    Option(
+        "attach",
+        "output and instructions",
+        "a text or picture with the prompt; repeatable",
+        "FILE",
+        setting=False,
+        repeat=True,
+    ),
     Option("inline", "output and instructions", "the screen below the shell's prompt", setting=False),
     Option("strict-config", "output and instructions", "a faulty settings file: exit 3", setting=False),
 )

@@ -87,7 +87,7 @@ class Stopper:
 
 
 async def run_prompt(
-    client: HostClient, prompt: str, output: Output, stopper: Stopper, *, asker: Asker | None
+    client: HostClient, prompt: Prompt, output: Output, stopper: Stopper, *, asker: Asker | None
 ) -> int:
     """Run `prompt` to its end and return the exit code.  Signals stop the run and settle it first.
 
@@ -97,7 +97,7 @@ async def run_prompt(
     try:
         output.begin(client)
         async with aclosing(client.events()) as events:
-            await client.send(Prompt(prompt))
+            await client.send(prompt)
             stopper.attach(client)
             if stopper.reason:
                 await client.send(Cancel(stopper.reason))

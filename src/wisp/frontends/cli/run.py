@@ -9,7 +9,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from wisp.frontends.cli.args import Invocation
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, USAGE, Verdict
 from wisp.frontends.cli.terminal import is_terminal
-from wisp.host.client import ConversationClient, HostClient, OpenFailed, OpenRequest
+from wisp.host.client import CommandRefused, ConversationClient, HostClient, OpenFailed, OpenRequest
+from wisp.host.commands import Prompt
+from wisp.host.mentions import mentions
 from wisp.host.showing import safe
 from wisp.host.view import RunView
 
@@ -45,7 +47,8 @@ def run(invocation: Invocation, opener: Opener, converser: Converser) -> int:
     prompt = "\n\n".join(part for part in (invocation.prompt, piped) if part and part.strip())
     if not prompt:
         return failed("the prompt is empty", USAGE, form)
-    return asyncio.run(_headless(invocation, prompt, opener, form))
+    told = Prompt(prompt, mentioned=mentions(invocation.prompt or ""))
+    return asyncio.run(_headless(invocation, told, opener, form))
 
 
 async def _chat(invocation: Invocation, converser: Converser) -> int:
@@ -97,12 +100,13 @@ def request_of(invocation: Invocation, *, interactive: bool, converses: bool = F
         no_project=invocation.no_project,
         strict_config=invocation.strict_config,
         output_schema=invocation.output_schema,
+        attach=tuple(invocation.attach),
         record=invocation.record,
         replay=invocation.replay,
     )
 
 
-async def _headless(invocation: Invocation, prompt: str, opener: Opener, form: str) -> int:
+async def _headless(invocation: Invocation, prompt: Prompt, opener: Opener, form: str) -> int:
     from wisp.frontends.cli.ask import Asker, LineReader
     from wisp.frontends.cli.print import JsonOutput, Output, Stopper, StreamOutput, TextOutput, run_prompt
 
@@ -117,6 +121,8 @@ async def _headless(invocation: Invocation, prompt: str, opener: Opener, form: s
     asker = Asker(LineReader(sys.stdin.fileno())) if asks else None
     try:
         return await run_prompt(client, prompt, output, stopper, asker=asker)
+    except CommandRefused as exc:
+        return failed(str(exc), USAGE, form)
     finally:
         await client.close()
 

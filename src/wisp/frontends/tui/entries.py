@@ -112,7 +112,7 @@ class Answer(Entry):
         super().__init__()
         from wisp.frontends.tui.markdown import Streamed  # not before the first frame
 
-        self.body = Streamed(text, whole=whole)
+        self.body = Streamed(text, whole=whole, indent=2)
         self.withdrawn = ""
 
     def draw(self, width: int, look: Look) -> list[Strip]:
@@ -120,12 +120,7 @@ class Answer(Entry):
         if self.withdrawn:
             why = Text(f"({self.withdrawn}: what stood here does not count)", look.style("dim"))
             return lines_of(why, width, look.style(), 2)
-        base = look.style()
-        lead = Segment("  ", base)
-        return [
-            Strip([lead, *strip]).adjust_cell_length(width, base)
-            for strip in self.body.lines(max(1, width - 3), look)
-        ]
+        return self.body.lines(width, look)
 
     def plain(self) -> str:
         """See `Entry.plain`."""

@@ -32,9 +32,15 @@ class Streamed:
     """One text in Markdown that may still grow, as lines for a width and a look.
 
     Lines are kept: asking again without a change costs nothing.
+
+    Args:
+        text: what is there already.
+        whole: whether nothing more comes.
+        indent: cells that stay empty on the left; on the right it is one where there is an indent.
     """
 
-    def __init__(self, text: str = "", *, whole: bool = False) -> None:
+    def __init__(self, text: str = "", *, whole: bool = False, indent: int = 0) -> None:
+        self._indent = indent
         self._raw = text.replace("\r", "")
         self._whole = whole
         self._frozen_at = 0
@@ -78,7 +84,7 @@ class Streamed:
     def _draw(self, width: int, look: Look) -> None:
         if self._whole and _REFERENCE.search(self._raw):  # a link may be explained anywhere
             self._frozen, self._frozen_at = [], len(self._raw)
-            self._tail = drawn(safe(self._raw), width, look)
+            self._tail = self._framed(drawn(safe(self._raw), self._inner(width), look), width, look)
             return
         while True:
             rest = self._raw[self._frozen_at :]
@@ -107,27 +113,42 @@ class Streamed:
     def _code(self, fence: _OpenCode, width: int, look: Look) -> bool:
         """Draw an open block of code; whether it was closed and frozen."""
         body = self._raw[fence.start :]
-        closed = fence.closing(body)
+        closed = fence.closing(body, whole=self._whole)
         space = self._space(width, look, bool(self._frozen))
         if closed is not None:
             end, after = closed
-            strips = code_lines(safe(body[:end]).rstrip("\n"), fence.language, width, look)
+            strips = code_lines(safe(body[:end]).rstrip("\n"), fence.language, self._inner(width), look)
+            strips = self._framed(strips, width, look)
             self._frozen += [*space, *strips]
             self._frozen_at = fence.start + after
             self._fence, self._tail, self._last = None, [], Block(0, 0)
             return True
-        self._tail = [*space, *fence.grown(body, width, look)]
+        new, last = fence.grown(body, self._inner(width), look)
+        fence.kept += self._framed(new, width, look)
+        self._tail = [*space, *fence.kept, *self._framed(last, width, look)]
         return False
 
     def _block(self, text: str, block: Block, width: int, look: Look, *, after: bool = False) -> None:
         """Freeze one block; items of a list stand close and are counted on."""
         follows = bool(block.item) and block.item == self._last.item
         number = self._last.number + 1 if follows else block.number
-        strips = drawn(safe(text), width, look, number if block.item == "1" else None)
+        number_ = number if block.item == "1" else None
+        strips = self._framed(drawn(safe(text), self._inner(width), look, number_), width, look)
         if strips:
             space = [] if follows else self._space(width, look, bool(self._frozen) or after)
             self._frozen += [*space, *strips]
             self._last = block._replace(number=number)
+
+    def _inner(self, width: int) -> int:
+        return max(1, width - self._indent - 1) if self._indent else width
+
+    def _framed(self, strips: list[Strip], width: int, look: Look) -> list[Strip]:
+        """Lines with the indent."""
+        if not self._indent:
+            return strips
+        base = look.style()
+        lead = Segment(" " * self._indent, base)
+        return [Strip([lead, *strip]).adjust_cell_length(width, base).simplify() for strip in strips]
 
     @staticmethod
     def _space(width: int, look: Look, wanted: bool) -> list[Strip]:
@@ -140,27 +161,33 @@ class _OpenCode:
     def __init__(self, mark: str, language: str, start: int) -> None:
         self.language = language
         self.start = start
+        self.kept: list[Strip] = []
+        """Lines that are whole, as they are shown."""
+        self._mark = mark
         self._end = re.compile(rf"^ {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}[ \t]*$\n?", re.MULTILINE)
         self._searched = 0
-        self._kept: list[Strip] = []
         self._at = 0
 
-    def closing(self, body: str) -> tuple[int, int] | None:
+    def closing(self, body: str, *, whole: bool) -> tuple[int, int] | None:
         """Where the code ends, and where what follows begins."""
         found = self._end.search(body, self._searched)
-        if found is None or not (found[0].endswith("\n") or found.end() == len(body)):
+        if found is None or not (found[0].endswith("\n") or whole):
             self._searched = max(0, body.rfind("\n") + 1)
             return None
         return found.start(), found.end()
 
-    def grown(self, body: str, width: int, look: Look) -> list[Strip]:
-        """The lines so far.  A line coloured alone may be coloured otherwise once the block is whole."""
-        whole = body.rfind("\n") + 1
+    def grown(self, body: str, width: int, look: Look) -> tuple[list[Strip], list[Strip]]:
+        """Lines that have become whole, and the one that has not.
+
+        A line coloured alone may be coloured otherwise once the block is whole.
+        """
+        whole, new = body.rfind("\n") + 1, list[Strip]()
         if whole > self._at:
-            self._kept += code_lines(safe(body[self._at : whole - 1]), self.language, width, look)
+            new = code_lines(safe(body[self._at : whole - 1]), self.language, width, look)
             self._at = whole
         last = body[whole:]
-        return [*self._kept, *(code_lines(safe(last), "", width, look) if last else [])]
+        closing = last.strip() and set(last.strip()) == {self._mark[0]}
+        return new, code_lines(safe(last), "", width, look) if last and not closing else []
 
 
 class Block(NamedTuple):

@@ -6,7 +6,6 @@ Holds the connection, the feed and what was said earlier; draws nothing itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from wisp.frontends.tui.feed import Feed
 from wisp.frontends.tui.past import Past
 from wisp.host.client import CommandRefused, ConversationClient
 from wisp.host.commands import AnyCommand, Cancel, Configure, FollowUp, Prompt, QueuePop, Steer
+from wisp.host.mentions import mentions
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
@@ -102,7 +102,7 @@ class Talk:
             self.app.composer.give_back(text)
 
     async def _prompt(self, text: str) -> bool:
-        if not await self.command(Prompt(text)):
+        if not await self.command(Prompt(text, mentioned=mentions(text))):
             return False
         self.feed.running = True  # its first event is on the way
         self.feed.run_began = asyncio.get_running_loop().time()
@@ -184,7 +184,7 @@ class Talk:
         self._draft_timer = self.app.set_timer(DRAFT_EVERY, self._keep_draft)
 
     def _keep_draft(self) -> None:
-        if self.app.answering is None:
+        if not self.app.answers.wanted:
             self.client.around.keep_draft(self.app.composer.whole)
 
     def find(self, words: str, before: int) -> int:
@@ -196,7 +196,3 @@ class Talk:
             if all(word in text for word in wanted):
                 return at
         return -1
-
-
-Answering = Callable[[str], Awaitable[bool]]
-"""Takes the composer's text as an answer; whether that ends the asking."""
