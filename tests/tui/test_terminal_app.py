@@ -446,6 +446,84 @@ def test_commands_and_files_are_found_by_some_of_their_letters(world: Open) -> N
     assert "look at @calculator.py" in said(server)
 
 
+def test_a_question_of_the_model_is_answered_by_a_number_or_in_words(world: Open) -> None:
+    """With options as keys; without them in the composer, whose draft is there again afterwards."""
+
+    def call(**arguments: Any) -> dict[str, Any]:
+        return {"text": "Asking.", "calls": [{"name": "ask_user", "arguments": arguments}]}
+
+    program, server = world(
+        call(question="Which colour?", options=["red", "green"]),
+        call(question="Which name?"),
+        {"text": "Thank you."},
+    )
+    with Screen(program) as screen:
+        ask(screen, "paint it")
+        screen.wait("[2] green")
+        time.sleep(0.6)  # the guard, as above
+        screen.keys("2")
+        screen.wait("Which name?")
+        screen.wait("your answer")
+        screen.type("Ada")
+        screen.wait("│ Ada")
+        screen.keys("Enter")
+        screen.wait("Thank you.")
+
+    assert server.requests[1].last_result == "green"
+    assert server.requests[2].last_result == "Ada"
+
+
+def test_a_limit_that_is_reached_is_put_as_a_question(world: Open) -> None:
+    """The run pauses; going on is a key."""
+    program, _ = world(
+        {"text": "One.", "calls": [{"name": "ls", "arguments": {}}]},
+        {"text": "Two."},
+    )
+    with Screen(program, "--max-turns", "1") as screen:
+        ask(screen, "begin")
+        shown = screen.wait("The limit of requests is reached")
+        assert "[1]" in shown
+        time.sleep(0.6)  # the guard, as above
+        screen.keys("1")
+        screen.wait(lambda text: "Two." in text or "! " in text or "✗ " in text)
+
+
+def test_suspending_gives_the_terminal_to_the_shell_and_back(world: Open, tmp_path: Path) -> None:
+    """Ctrl+Z, then SIGCONT."""
+    program, _ = world({"text": "answered"})
+    with Screen(program) as screen:
+        screen.ready()
+        screen.type("before")
+        screen.wait("│ before")
+        pid = screen.pid()
+        screen.keys("C-z")
+        eventually(lambda: "State:\tT" in Path(f"/proc/{pid}/status").read_text())
+        os.kill(pid, signal.SIGCONT)
+        screen.wait("│ before")
+        screen.keys("Enter")
+        screen.wait("answered")
+
+
+def test_words_are_found_in_what_is_shown(world: Open) -> None:
+    """Ctrl+F, the next place upwards with Enter, Esc brings the draft back."""
+    text = "\n\n".join(f"paragraph {n}" for n in range(60))
+    program, _ = world({"text": f"needle one\n\n{text}"}, {"text": text})
+    with Screen(program, "first") as screen:
+        screen.wait("paragraph 59")
+        screen.type("second")
+        screen.keys("Enter")
+        screen.wait("❯ second")
+        screen.wait("paragraph 59")
+        screen.type("a draft")
+        screen.keys("C-f")
+        screen.wait("words to look for")
+        screen.type("needle")
+        screen.keys("Enter")
+        screen.wait("needle one")
+        screen.keys("Escape")
+        screen.wait("│ a draft")
+
+
 def test_help_conversations_and_branches_are_screens_that_escape_leaves(world: Open) -> None:
     """F1, /resume, /tree."""
     program, _ = world({"text": "one"}, {"text": "two"}, {"text": "three"})

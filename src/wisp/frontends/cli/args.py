@@ -95,6 +95,8 @@ class Invocation(NamedTuple):
     cwd: str = ""
     output_schema: str = ""
     attach: Sequence[str] = ()
+    lines: bool = False
+    """Prompts arrive on standard input, one JSON object a line."""
     record: str = ""
     replay: str = ""
     plain: bool = False
@@ -174,7 +176,12 @@ def _run(argv: list[str]) -> Invocation:
         prompt, words = words[0], []
     if words:
         raise UsageError(f"unexpected argument {words[0]!r}; put the prompt in quotes")
-    from_stdin = headless and (prompt is None or prompt == "-")
+    lines = found.input_format == "stream-json"
+    if lines and not (headless and found.output_format == "stream-json"):
+        raise UsageError("--input-format stream-json needs -p and --output-format stream-json")
+    if lines and prompt == "-":
+        raise UsageError("standard input cannot be the prompt and a stream of commands")
+    from_stdin = headless and not lines and (prompt is None or prompt == "-")
     return _invocation("version" if found.version else "run", found)._replace(
         headless=headless, prompt_from_stdin=from_stdin, prompt=None if from_stdin else prompt
     )
@@ -252,6 +259,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         replay=found.replay or "",
         output_schema=found.output_schema or "",
         attach=tuple(found.attach or ()),
+        lines=found.input_format == "stream-json",
     )
 
 

@@ -99,6 +99,14 @@ OPTIONS: tuple[Option, ...] = (
         choices=("text", "json", "stream-json"),
     ),
     Option(
+        "input-format",
+        "output and instructions",
+        "with -p: prompts and commands on standard input, one JSON object a line",
+        "FORMAT",
+        setting=False,
+        choices=("text", "stream-json"),
+    ),
+    Option(
         "output-schema",
         "output and instructions",
         "the answer must fit this JSON Schema",

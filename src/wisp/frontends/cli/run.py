@@ -36,6 +36,10 @@ def run(invocation: Invocation, opener: Opener, converser: Converser) -> int:
         return USAGE
     if not invocation.headless:
         return asyncio.run(_chat(invocation, converser))
+    if invocation.lines:
+        first = invocation.prompt
+        told = Prompt(first, mentioned=mentions(first)) if first else None
+        return asyncio.run(_by_lines(invocation, told, opener))
     # Standard input is read before the event loop runs, so that Ctrl+C ends a read that never ends.
     from wisp.frontends.cli.streams import NoInput, piped_text
 
@@ -123,6 +127,22 @@ async def _headless(invocation: Invocation, prompt: Prompt, opener: Opener, form
         return await run_prompt(client, prompt, output, stopper, asker=asker)
     except CommandRefused as exc:
         return failed(str(exc), USAGE, form)
+    finally:
+        await client.close()
+
+
+async def _by_lines(invocation: Invocation, first: Prompt | None, opener: Opener) -> int:
+    from wisp.frontends.cli.ask import LineReader
+    from wisp.frontends.cli.lines import Session
+    from wisp.frontends.cli.print import Stopper
+
+    stopper = Stopper()
+    try:
+        client = await opener(request_of(invocation, interactive=False), stopper.stopping)
+    except OpenFailed as exc:
+        return failed(str(exc), exc.exit_code, "stream-json")
+    try:
+        return await Session(client, stopper).run(LineReader(sys.stdin.fileno()), first)
     finally:
         await client.close()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rich.text import Text
@@ -17,16 +16,19 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
+from wisp.frontends.tui import outside
+from wisp.frontends.tui.answers import PROMPT, Answers
 from wisp.frontends.tui.bars import Bar, activity, status
 from wisp.frontends.tui.composer import Composer
 from wisp.frontends.tui.dialog import Dialog
 from wisp.frontends.tui.driver import ScreenDriver
 from wisp.frontends.tui.look import DARK, GREY, LIGHT, LOOKS, Look, theme_of
 from wisp.frontends.tui.menu import Menu, Row
+from wisp.frontends.tui.pressing import interrupt, pressed
 from wisp.frontends.tui.transcript import Transcript
 
 if TYPE_CHECKING:
-    from wisp.frontends.tui.talk import Answering, Talk
+    from wisp.frontends.tui.talk import Talk
     from wisp.host.client import ConversationClient
 
 W = TypeVar("W", bound=Widget)
@@ -38,7 +40,6 @@ FRAME = 1 / 30
 """Seconds between two drawings of what streams in."""
 TWICE = 2.0
 """Seconds within which a second Ctrl+C leaves."""
-PROMPT = "What shall be done?"
 
 
 class WispApp(App[int]):
@@ -67,9 +68,9 @@ class WispApp(App[int]):
         Binding("shift+tab", "cycle_mode", show=False, priority=True),
         Binding("ctrl+o", "open_all", show=False, priority=True),
         Binding("ctrl+l", "redraw", show=False, priority=True),
-        Binding("ctrl+r", "sent_before", show=False, priority=True),
-        Binding("ctrl+f", "find", show=False, priority=True),
-        Binding("f1", "help", show=False, priority=True),
+        Binding("ctrl+r", "page('sent')", show=False, priority=True),
+        Binding("ctrl+f", "page('find')", show=False, priority=True),
+        Binding("f1", "page('help')", show=False, priority=True),
         Binding("pageup,shift+up", "scroll_page(-1)", show=False, priority=True),
         Binding("pagedown,shift+down", "scroll_page(1)", show=False, priority=True),
         Binding("ctrl+home", "scroll_home", show=False, priority=True),
@@ -85,17 +86,15 @@ class WispApp(App[int]):
         self.failure: BaseException | None = None
         """What ended the program before its time."""
         self.talk: Talk | None = None
-        self.answering: Answering | None = None
-        """What the composer's text becomes, where it is the answer to something."""
+        self.answers = Answers(self)
         self._connect = connect
         self._first = first
         self._work: set[asyncio.Future[Any]] = set()
         self._interrupted_at = -TWICE
         self._flushing = False
         self._frame = 0
-        self._hint = ""
-        self._kept_draft = ""
-        self._go_back: Callable[[], None] | None = None
+        self.hint = ""
+        """Said beside what happens."""
 
     def compose(self) -> ComposeResult:
         """Transcript, what happens, questions, composer, status."""
@@ -212,7 +211,7 @@ class WispApp(App[int]):
     def _show_activity(self) -> None:
         bar, look = self._part("activity", Bar), self.look
         if self.talk is None or not self.talk.feed.running:
-            bar.show(Text(self._hint, look.style("dim"), no_wrap=True))
+            bar.show(Text(self.hint, look.style("dim"), no_wrap=True))
             return
         feed = self.talk.feed
         bar.show(
@@ -222,7 +221,7 @@ class WispApp(App[int]):
                 seconds=asyncio.get_running_loop().time() - feed.run_began,
                 frame=self._frame,
                 still=self.animation_level == "none",
-                hint=self._hint or "esc stops",
+                hint=self.hint or "esc stops",
                 width=max(1, self.size.width - 2),
             )
         )
@@ -248,7 +247,7 @@ class WispApp(App[int]):
     def opened(self) -> None:
         """Another conversation may stand behind the connection."""
         self.show_status()
-        self._show_title()
+        outside.title(self)
         self.flush_soon()
 
     def on_resize(self) -> None:
@@ -269,70 +268,10 @@ class WispApp(App[int]):
         self.transcript.show_look(self.look)
         self.opened()
 
-    # -- the terminal -------------------------------------------------------------------------------------
-
     def busy(self, working: bool) -> None:
-        """Have the terminal show that something is worked on (OSC 9;4, where it knows that)."""
-        self._tell_terminal(f"\x1b]9;4;{3 if working else 0};0\x07")
-        self._show_title()
-
-    def _show_title(self) -> None:
-        if self.talk is not None:
-            folder = self.talk.client.snapshot().cwd.rsplit("/", 1)[-1]
-            plain = "".join(char for char in folder if char.isprintable())[:60]
-            self._tell_terminal(f"\x1b]0;{'* ' if self.working else ''}wisp {plain}\x07")
-
-    def _tell_terminal(self, sequence: str) -> None:
-        if self._driver is not None and not self.is_headless:
-            self._driver.write(sequence)
-
-    def call_back(self) -> None:
-        """Call the person, where the terminal is known not to have the focus."""
-        if not self.app_focus:
-            self.bell()
-
-    # -- answering with words -----------------------------------------------------------------------------
-
-    def answer_with(
-        self, what: str, take: Answering, back: Callable[[], None] | None = None, hint: str = "enter answers"
-    ) -> None:
-        """Have the next text from the composer be an answer; what was written there is kept.
-
-        Args:
-            what: shown where nothing is written.
-            take: has the text; says whether that was all.
-            back: what Esc does, after the draft is back.
-            hint: shown beside what happens.
-        """
-        if self.answering is None:
-            self._kept_draft = self.composer.whole
-        self.answering, self._go_back, self._hint = take, back, hint
-        self.composer.put("")
-        self.composer.placeholder = what
-        self.composer.focus()
-        self.flush_soon()
-
-    def end_answer(self) -> None:
-        """Back to writing messages."""
-        self.answering, self._hint = None, ""
-        self.composer.placeholder = PROMPT
-        self.composer.put(self._kept_draft)
-        self._kept_draft = ""
-        self.flush_soon()
-
-    def settle(self) -> None:
-        """Nothing is asked any more."""
-        if self.answering is not None:
-            self.end_answer()
-        self.dialog.drop()
-        self.composer.focus()
-
-    async def _answer(self, text: str) -> None:
-        take = self.answering
-        if take is None or not await take(text):
-            self.composer.give_back(text)
-        elif self.answering is take:
-            self.end_answer()
+        """Have the terminal show that something is worked on, or no longer."""
+        outside.progress(self, working)
+        self.opened()
 
     def show_menu(self, rows: list[Row], typed: int) -> None:
         """Show what could be meant; nothing closes the menu."""
@@ -343,8 +282,8 @@ class WispApp(App[int]):
 
     async def on_composer_sent(self, message: Composer.Sent) -> None:
         """Enter, or Alt+Enter."""
-        if self.answering is not None:
-            self.keep(self._answer(message.text))
+        if self.answers.wanted:
+            self.keep(self.answers.take(message.text))
         elif self.talk is not None:
             self.keep(self.talk.say(message.text, later=message.when == "later"))
 
@@ -358,8 +297,6 @@ class WispApp(App[int]):
 
     def on_composer_pressed(self, message: Composer.Pressed) -> None:
         """A key whose meaning depends on what else is shown."""
-        from wisp.frontends.tui.pressing import pressed
-
         pressed(self, message.key)
 
     def on_dialog_answered(self, message: Dialog.Answered) -> None:
@@ -386,32 +323,20 @@ class WispApp(App[int]):
             self.keep(self.talk.stop())
 
     def action_interrupt(self) -> None:
-        """Ctrl+C: copy what is marked; else clear the text and stop the run; twice leaves."""
-        if marked := self.composer.selected_text:
-            self.copy_to_clipboard(marked)
-            self.composer.move_cursor(self.composer.cursor_location)
-            return
+        """Ctrl+C."""
         now = asyncio.get_running_loop().time()
-        twice = now - self._interrupted_at < TWICE
-        self._interrupted_at = now
-        if twice:
-            self.exit(130 if self.working else 0)
-            return
-        if self.composer.text and not self.working:
-            self.composer.remember(self.composer.whole)
-            self.composer.put("")
-        self.action_stop()
-        self.say_for_a_moment("ctrl+c again leaves")
+        twice, self._interrupted_at = now - self._interrupted_at < TWICE, now
+        interrupt(self, twice=twice)
 
     def say_for_a_moment(self, hint: str) -> None:
         """Show a hint for as long as a second Ctrl+C would count."""
-        self._hint = hint
+        self.hint = hint
         self._show_activity()
         self.set_timer(TWICE, lambda: self._unsay(hint))
 
     def _unsay(self, hint: str) -> None:
-        if self._hint == hint:
-            self._hint = ""
+        if self.hint == hint:
+            self.hint = ""
             self._show_activity()
 
     def action_cycle_mode(self) -> None:
@@ -427,26 +352,12 @@ class WispApp(App[int]):
             entry.opened = wanted
         self.transcript.changed()
 
-    def action_sent_before(self) -> None:
-        """Ctrl+R."""
+    def action_page(self, name: str) -> None:
+        """Another screen: `help`, `sent` before, or looking for words with `find`."""
         if self.talk is not None:
-            from wisp.frontends.tui.screens import sent_before
+            from wisp.frontends.tui.screens import open_page
 
-            self.keep(sent_before(self, self.talk))
-
-    def action_find(self) -> None:
-        """Ctrl+F."""
-        if self.talk is not None:
-            from wisp.frontends.tui.pressing import find
-
-            find(self, self.talk, "")
-
-    def action_help(self) -> None:
-        """F1."""
-        if self.talk is not None:
-            from wisp.frontends.tui.screens import help_page
-
-            help_page(self, self.talk)
+            open_page(self, self.talk, name)
 
     def action_scroll_page(self, direction: int) -> None:
         """A page of the transcript, or of the question that is asked."""
@@ -479,13 +390,3 @@ class WispApp(App[int]):
     def _newer(self) -> None:
         if self.talk is not None:
             self.keep(self.talk.past.newer())
-
-
-async def run_app(app: WispApp, *, inline: bool = False) -> int:
-    """Run the screen to its end; returns the exit code.  What broke is raised with the terminal restored."""
-    code = await app.run_async(inline=inline, inline_no_clear=inline)
-    with suppress(asyncio.CancelledError):
-        await app.close()
-    if app.failure is not None:
-        raise app.failure
-    return code or 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wisp.frontends.tui.dialog import Ask, Choice, Dialog
+from wisp.frontends.tui.outside import call_back
 from wisp.host.commands import Answer, AnyCommand, Approve, ShowContext
 from wisp.host.events import (
     AgentCompleted,
@@ -36,22 +37,22 @@ def attend(app: WispApp, talk: Talk, event: Any) -> None:
     """What one event asks of the person, or no longer asks."""
     if isinstance(event, ToolApprovalRequested):
         app.dialog.put(approval(event), app.composer.last_key)
-        app.call_back()
+        call_back(app)
     elif isinstance(event, QuestionAsked):
         if event.options:
             app.dialog.put(question(event), app.composer.last_key)
         else:
             talk.note(f"{ABOUT.get(event.about, 'Asked')}: {shown(event.text)}", "warn")
-            app.answer_with(
+            app.answers.ask(
                 "your answer; Enter sends it", lambda text: talk.command(Answer(event.question_id, text))
             )
-        app.call_back()
+        call_back(app)
     elif isinstance(event, ToolApprovalResolved | QuestionAnswered):
-        app.settle()
+        app.answers.settle()
     elif isinstance(event, AgentCompleted):
-        app.settle()
+        app.answers.settle()
         app.busy(False)
-        app.call_back()
+        call_back(app)
         app.keep(talk.command(ShowContext()))
     elif isinstance(event, AgentStarted):
         app.busy(True)
@@ -102,7 +103,7 @@ def answered(app: WispApp, talk: Talk, message: Dialog.Answered) -> None:
         return Approve(pending.call_id, pending.digest, approved, scope, reason)
 
     if choice.name == "why":
-        app.answer_with(
+        app.answers.ask(
             "why not? Enter tells the model, Esc goes back to the question",
             lambda text: talk.command(reply(False, reason=text.strip())),
             back=lambda: app.dialog.put(ask, 0.0),

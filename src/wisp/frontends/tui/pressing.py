@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wisp.frontends.tui.suggesting import take
-
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
     from wisp.frontends.tui.talk import Talk
@@ -21,14 +19,11 @@ def pressed(app: WispApp, key: str) -> None:
             app.show_menu([], 0)
         elif key in ("up", "down"):
             app.menu.step(-1 if key == "up" else 1)
-        elif take(app, enter=key == "enter"):
+        elif _take(app, enter=key == "enter"):
             app.composer.send("now")
     elif key == "escape":
-        if app.answering is not None:
-            back = app._go_back
-            app.end_answer()
-            if back is not None:
-                back()
+        if app.answers.wanted:
+            app.answers.give_up()
         else:
             app.action_stop()
     elif key == "ctrl+d" and not app.working:
@@ -37,6 +32,28 @@ def pressed(app: WispApp, key: str) -> None:
         app.keep(talk.take_back())
     elif key == "recall":
         app.keep(talk.recall())
+
+
+def _take(app: WispApp, *, enter: bool) -> bool:
+    from wisp.frontends.tui.suggesting import take  # not before the first frame
+
+    return take(app, enter=enter)
+
+
+def interrupt(app: WispApp, *, twice: bool) -> None:
+    """Ctrl+C: copy what is marked; else clear the text and stop the run; twice leaves."""
+    if marked := app.composer.selected_text:
+        app.copy_to_clipboard(marked)
+        app.composer.move_cursor(app.composer.cursor_location)
+        return
+    if twice:
+        app.exit(130 if app.working else 0)
+        return
+    if app.composer.text and not app.working:
+        app.composer.remember(app.composer.whole)
+        app.composer.put("")
+    app.action_stop()
+    app.say_for_a_moment("ctrl+c again leaves")
 
 
 def find(app: WispApp, talk: Talk, words: str) -> None:
@@ -60,4 +77,4 @@ def find(app: WispApp, talk: Talk, words: str) -> None:
     if words:
         app.keep(look(words))
     else:
-        app.answer_with("words to look for, upwards; Esc ends", look, hint="enter finds the next")
+        app.answers.ask("words to look for, upwards; Esc ends", look, hint="enter finds the next")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
-from wisp.frontends.tui.app import Connect, WispApp, run_app
+from wisp.frontends.tui.app import Connect, WispApp
 
 
 def run_screen(connect: Connect, first: str = "", *, inline: bool = False) -> int:
@@ -19,3 +20,13 @@ def run_screen(connect: Connect, first: str = "", *, inline: bool = False) -> in
         Exception: what `connect` raised, or what broke; the terminal is restored by then.
     """
     return asyncio.run(run_app(WispApp(connect, first), inline=inline))
+
+
+async def run_app(app: WispApp, *, inline: bool = False) -> int:
+    """Run the screen to its end; returns the exit code.  What broke is raised with the terminal restored."""
+    code = await app.run_async(inline=inline, inline_no_clear=inline)
+    with suppress(asyncio.CancelledError):
+        await app.close()
+    if app.failure is not None:
+        raise app.failure
+    return code or 0

@@ -41,6 +41,16 @@ async def show(app: WispApp, talk: Talk, line: str) -> bool:
     return True
 
 
+def open_page(app: WispApp, talk: Talk, name: str) -> None:
+    """What a key opens."""
+    if name == "help":
+        help_page(app, talk)
+    elif name == "find":
+        find(app, talk, "")
+    else:
+        app.keep(sent_before(app, talk))
+
+
 def help_page(app: WispApp, talk: Talk) -> None:
     """Keys and commands."""
     text = Text()

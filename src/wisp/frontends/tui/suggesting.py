@@ -53,7 +53,7 @@ async def suggest(app: WispApp, talk: Talk) -> None:
     """Show what could be meant now."""
     composer, menu, client = app.composer, app.menu, talk.client
     before = composer.before_cursor()
-    if app.answering is not None or composer.text in composer.sent[-1:]:
+    if app.answers.wanted or composer.text in composer.sent[-1:]:
         app.show_menu([], 0)
         return
     row, _ = composer.cursor_location

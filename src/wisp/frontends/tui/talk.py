@@ -6,7 +6,6 @@ Holds the connection, the feed and what was said earlier; draws nothing itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -185,7 +184,7 @@ class Talk:
         self._draft_timer = self.app.set_timer(DRAFT_EVERY, self._keep_draft)
 
     def _keep_draft(self) -> None:
-        if self.app.answering is None:
+        if not self.app.answers.wanted:
             self.client.around.keep_draft(self.app.composer.whole)
 
     def find(self, words: str, before: int) -> int:
@@ -197,7 +196,3 @@ class Talk:
             if all(word in text for word in wanted):
                 return at
         return -1
-
-
-Answering = Callable[[str], Awaitable[bool]]
-"""Takes the composer's text as an answer; whether that ends the asking."""
