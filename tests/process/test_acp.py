@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -566,3 +567,30 @@ def test_standard_error_that_nobody_reads_holds_nothing_up(tmp_path: Path) -> No
     assert editor.ask("initialize", protocolVersion=1)["protocolVersion"] == 1
     code, errors = editor.leave()
     assert code == 0 and "was not asked" in errors
+
+
+def test_mcp_servers_of_the_editor_are_used_in_that_session_alone(tmp_path: Path) -> None:
+    """Their tools are offered and called; what cannot be used is refused."""
+    server_file = str(Path(__file__).parents[1] / "mcp_client" / "server.py")
+    given = {"name": "x", "command": sys.executable, "args": ["-S", server_file], "env": []}
+    call = {"text": "x", "calls": [{"name": "mcp__x__echo", "arguments": {"message": "hi"}}]}
+    with ServerThread([call, {"text": "done"}, {"text": "none here"}]) as server:
+        editor = Editor(world(tmp_path, server), "--permission-mode", "full", "--sandbox", "off")
+        where = {"cwd": str(tmp_path / "work")}
+        session = editor.ask("session/new", **where, mcpServers=[given])["sessionId"]
+        editor.say(session, "go")
+        editor.say(editor.open(tmp_path / "work"), "and here?")
+        offered = [str(json.loads(request.body)["tools"]) for request in server.requests]
+        answer = str(json.loads(server.requests[1].body)["messages"][-1]["content"])
+        faults = [
+            editor.fault("session/new", **where, mcpServers=[wrong])[0]
+            for wrong in (
+                {"name": "s", "type": "sse", "url": "http://127.0.0.1:9/", "headers": []},
+                {"name": "s"},
+                {"command": "x", "args": [], "env": []},
+            )
+        ]
+        editor.leave()
+    assert "mcp__x__echo" in offered[0] and "mcp__x__echo" not in offered[2]
+    assert answer == "Echo: hi"
+    assert faults == [-32602] * 3

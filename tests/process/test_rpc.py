@@ -398,3 +398,15 @@ async def test_a_move_that_waits_for_a_summary_keeps_others_off_and_can_be_cance
 
     assert run.answer == "three"
     assert texts == ["first", "one", "second", "two", "third", "three"]
+
+
+async def test_the_servers_and_how_they_stand_are_told(tmp_path: Path) -> None:
+    program = Program(tmp_path / "home", tmp_path / "project")
+    with (program.home / "config" / "settings.toml").open("a") as file:
+        file.write('\n[mcp_servers.broken]\ncommand = ["/nonexistent/server"]\n')
+    async with connected(program) as client:
+        while (servers := await client.query(ask.GetMcp()))[0].status != "failed":
+            await asyncio.sleep(0.05)
+
+    assert [server.name for server in servers] == ["broken"]
+    assert "/nonexistent/server" in servers[0].error

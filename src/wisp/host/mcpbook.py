@@ -1,7 +1,6 @@
 """`wisp mcp`: which servers are configured and where, adding and removing one, trying one out.
 
-Adding appends to the user's settings file and removing takes whole tables out of it; everything else in the
-file stays letter by letter, and a file that cannot be read is not written.
+The user's settings file is changed by `host/changing.py`, which keeps everything else in it as it was.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from wisp.host.changing import set_setting
 from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured
 from wisp.host.library import TrustBook
@@ -25,12 +25,10 @@ from wisp.host.sandbox import make_box
 from wisp.host.settings import McpServerSettings, Problem, Settings, merge, read_file
 from wisp.host.snapshot import McpServer
 from wisp.messages.ids import Clock
-from wisp.session.whole import create_private_folder
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-_HEADER = re.compile(r"[ \t]*\[[ \t]*([^\[\]#]+?)[ \t]*\][ \t]*(?:#.*)?")
 
 
 def listed(configured: Configured, clock: Clock) -> list[dict[str, Any]]:
@@ -90,15 +88,10 @@ def add(configured: Configured, name: str, table: Mapping[str, Any]) -> str:
     """
     if _NAME.fullmatch(name) is None:
         raise OpenFailed(f"{name!r} is no name for a server; use letters, digits, '.', '_' and '-'", 2)
-    path, text, settings = _own(configured)
+    path, settings = _own(configured)
     if name in settings.mcp_servers:
         raise OpenFailed(f"there is a server {name!r} in {path} already; 'wisp mcp remove {name}' first", 2)
-    lines = [
-        f"[mcp_servers.{_key(name)}]",
-        *(f"{key} = {_toml(value)}" for key, value in table.items() if value),
-    ]
-    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-    _write(path, text + gap + "\n".join(lines) + "\n", {*settings.mcp_servers, name})
+    set_setting(path, _setting(name), _toml({key: value for key, value in table.items() if value}))
     return path
 
 
@@ -106,61 +99,27 @@ def remove(configured: Configured, name: str) -> str:
     """Take a server's tables out of the user's settings; where it stood.
 
     Raises:
-        OpenFailed: there is none of that name, or it is not written as tables of its own.
+        OpenFailed: there is none of that name, or the file cannot be read as it is.
     """
-    path, text, settings = _own(configured)
+    path, settings = _own(configured)
     if name not in settings.mcp_servers:
         where = origin_of(configured, name) if name in configured.settings.mcp_servers else ""
         why = f"it is configured in {where}" if where else "see 'wisp mcp list'"
         raise OpenFailed(f"there is no server {name!r} in {path}; {why}", 2)
-    kept, taking = [], False
-    for line in text.splitlines(keepends=True):
-        if found := _HEADER.fullmatch(line.rstrip("\r\n")):
-            parts = _parts(found[1])
-            taking = parts[:2] == ["mcp_servers", name]
-        elif line.lstrip().startswith("[["):
-            taking = False
-        if not taking:
-            kept.append(line)
-    _write(path, "".join(kept).rstrip("\n") + "\n", settings.mcp_servers.keys() - {name})
+    set_setting(path, _setting(name), None)
     return path
 
 
-def _own(configured: Configured) -> tuple[str, str, Settings]:
+def _own(configured: Configured) -> tuple[str, Settings]:
     path = configured.paths.settings_file
     layer, problems = read_file(path)
     if problems:
         raise OpenFailed(f"{problems[0]}; it is left as it is")
-    return path, layer.text, merge([layer]).settings
+    return path, merge([layer]).settings
 
 
-def _write(path: str, text: str, names: Any) -> None:
-    """Replace the file, once it is seen that the new text says what was meant."""
-    from wisp.host.settings import parse
-
-    layer, problems = parse(path, text.encode())
-    stated = layer.values.get("mcp_servers", {})
-    if problems or set(stated) != set(names):
-        raise OpenFailed(f"{path} cannot be changed safely; change its mcp_servers by hand")
-    target = os.path.realpath(path)
-    create_private_folder(os.path.dirname(target))
-    mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o600
-    new = f"{target}.{os.getpid()}.new"
-    with os.fdopen(
-        os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, mode), "wb"
-    ) as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, target)
-
-
-def _parts(header: str) -> list[str]:
-    """The dotted parts of a table's name, without quotes."""
-    return [
-        part[0] or part[1] or part[2] for part in re.findall(r'"([^"]*)"|\'([^\']*)\'|([^\s."\']+)', header)
-    ]
+def _setting(name: str) -> str:
+    return f"mcp_servers.{_key(name)}"
 
 
 def _key(name: str) -> str:

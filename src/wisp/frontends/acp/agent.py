@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from wisp.frontends.acp.blocks import prompt_of, replayed
-from wisp.frontends.acp.options import MODE_IDS
+from wisp.frontends.acp.options import MODE_IDS, mcp_settings
 from wisp.frontends.acp.rpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -140,7 +140,7 @@ class Agent:
             "agentCapabilities": {
                 "loadSession": True,
                 "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
-                "mcpCapabilities": {"http": False, "sse": False},
+                "mcpCapabilities": {"http": True, "sse": False},
                 "sessionCapabilities": dict.fromkeys(SESSION_CAPABILITIES, empty),
             },
             "agentInfo": {"name": "wisp", "title": "Wisp", "version": self._version},
@@ -208,6 +208,8 @@ class Agent:
         options = dict(self._request.options)
         if more:
             options["add_dir"] = [*options.get("add_dir", ()), *more]
+        if asked.mcp_servers:
+            options["mcp_servers"] = mcp_settings(asked.mcp_servers)
         forms = self._client.elicitation is not None and self._client.elicitation.form is not None
         wanted = msgspec.structs.replace(
             self._request, cwd=asked.cwd, options=options, converses=forms, **changes
@@ -216,8 +218,6 @@ class Agent:
         assert self.peer is not None
         session = Session(conversation, self.peer, self._stored)
         self._sessions[session.id] = session
-        if asked.mcp_servers:
-            session.later("the MCP servers of the editor are not used: this version of wisp cannot")
         return session
 
     async def _state(self, session: Session) -> SessionState:

@@ -5,13 +5,16 @@ Pure: from what is known to what is offered.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from wisp.frontends.acp.rpc import INVALID_PARAMS, RpcError
 from wisp.frontends.acp.types import (
     AvailableCommand,
     CommandInput,
     ConfigOption,
+    McpServer,
     Mode,
     Modes,
     OptionValue,
@@ -43,6 +46,26 @@ ELSEWHERE = {
     "login": "run wisp login in a terminal, then /reload",
 }
 """Commands that an editor does itself, and how."""
+
+
+def mcp_settings(servers: Iterable[McpServer]) -> dict[str, dict[str, Any]]:
+    """The client's MCP servers as `[mcp_servers.NAME]` tables of the settings.
+
+    Raises:
+        RpcError: one cannot be used.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for server in servers:
+        if server.type == "stdio" and server.command:
+            env = {pair.name: pair.value for pair in server.env}
+            table: dict[str, Any] = {"command": [server.command, *server.args], "env": env}
+        elif server.type == "http" and server.url:
+            headers = {pair.name: pair.value for pair in server.headers}
+            table = {"url": server.url, "headers": headers}
+        else:
+            raise RpcError(INVALID_PARAMS, f"the MCP server {server.name[:100]!r} is neither stdio nor http")
+        found[re.sub("[^A-Za-z0-9_-]", "_", server.name) or "server"] = table
+    return found
 
 
 def modes(snapshot: Snapshot) -> Modes:

@@ -78,10 +78,6 @@ class Session:
 
     # -- what a client is told without asking ---------------------------------------------------------------
 
-    def later(self, note: str) -> None:
-        """Have a note told with `introduce`."""
-        self._notes.append(note)
-
     def introduce(self) -> None:
         """Tell what a client should know of a session that it has just opened."""
         self._tell_commands()

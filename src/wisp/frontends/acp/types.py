@@ -75,6 +75,23 @@ class ClientCapabilities(Wire, frozen=True):
     elicitation: ClientElicitation | None = None
 
 
+class Pair(Wire, frozen=True):
+    name: str
+    value: str
+
+
+class McpServer(Wire, frozen=True):
+    """A server that the client wants used: a program, or with `type` an address."""
+
+    name: str
+    type: str = "stdio"
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: tuple[Pair, ...] = ()
+    url: str = ""
+    headers: tuple[Pair, ...] = ()
+
+
 class Initialize(Wire, frozen=True):
     protocol_version: int
     client_capabilities: ClientCapabilities | None = None
@@ -86,7 +103,7 @@ class Authenticate(Wire, frozen=True):
 
 class NewSession(Wire, frozen=True):
     cwd: str
-    mcp_servers: tuple[dict[str, Any], ...] | None = None
+    mcp_servers: tuple[McpServer, ...] | None = None
     additional_directories: tuple[str, ...] | None = None
 
 
@@ -95,7 +112,7 @@ class OldSession(Wire, frozen=True):
 
     session_id: str
     cwd: str
-    mcp_servers: tuple[dict[str, Any], ...] | None = None
+    mcp_servers: tuple[McpServer, ...] | None = None
     additional_directories: tuple[str, ...] | None = None
 
 

@@ -103,8 +103,7 @@ class Session:
                 self._output.event(envelope)
                 if isinstance(envelope.event, AgentCompleted):
                     break
-        finally:
-            judged = verdict(view.run, headless=True, signal_code=self._stopper.code)
+        judged = verdict(view.run, headless=True, signal_code=self._stopper.code)
         self._output.end(self._client, view.run, judged)
         self._code = judged.exit_code
 
