@@ -141,10 +141,7 @@ class WispApp(App[int]):
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.exit, 128 + number)
         loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
-        self.call_after_refresh(self._open)
-
-    def _open(self) -> None:
-        self.keep(self._live())
+        self.call_after_refresh(lambda: self.keep(self._live()))
 
     async def _live(self) -> None:
         from wisp.frontends.tui.talk import Talk
@@ -336,7 +333,7 @@ class WispApp(App[int]):
         """Ctrl+C."""
         now = asyncio.get_running_loop().time()
         twice, self._interrupted_at = now - self._interrupted_at < TWICE, now
-        interrupt(self, twice=twice)
+        self.composer.call_later(interrupt, self, twice=twice)
 
     def say_for_a_moment(self, hint: str) -> None:
         """Show a hint for as long as a second Ctrl+C would count."""
@@ -367,7 +364,8 @@ class WispApp(App[int]):
         if self.talk is not None:
             from wisp.frontends.tui.screens import open_page
 
-            open_page(self, self.talk, name)
+            # After the keys that were typed before: they are on their way to the composer.
+            self.composer.call_later(open_page, self, self.talk, name)
 
     def action_scroll_page(self, direction: int) -> None:
         """A page of the transcript, or of the question that is asked."""
