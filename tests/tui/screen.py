@@ -27,6 +27,7 @@ class Screen:
         args: of the command line.
         width, height: cells.
         env: more environment variables.
+        argv: another program in the place of `wisp`.
     """
 
     def __init__(
@@ -36,10 +37,17 @@ class Screen:
         width: int = 100,
         height: int = 30,
         env: dict[str, str] | None = None,
+        argv: list[str] | None = None,
     ) -> None:
         self._socket = f"wisp-test-{os.getpid()}-{next(_NUMBERS)}"
         given = {**program.env, "TERM": "screen-256color", "COLORTERM": "truecolor", **(env or {})}
-        words = ["env", "-i", *(f"{name}={value}" for name, value in given.items()), *program.argv, *args]
+        words = [
+            "env",
+            "-i",
+            *(f"{name}={value}" for name, value in given.items()),
+            *(argv or program.argv),
+            *args,
+        ]
         after = "; echo EXIT=$?; trap '' INT; stty -a | grep -ow -- '-\\?icanon'; sleep 600"
         self._tmux(
             "new-session", "-d", "-x", str(width), "-y", str(height), "-c", str(program.project),

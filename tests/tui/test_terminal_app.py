@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -407,6 +408,36 @@ def test_a_host_that_cannot_be_opened_is_told_after_the_screen_is_gone(tmp_path:
 
         assert (code, state) == (3, "icanon")
         assert "nowhere" in screen.text()
+
+
+BROKEN = """\
+import asyncio
+from wisp.frontends.tui.app import WispApp
+from wisp.frontends.tui.run import run_app
+
+class Broken(WispApp):
+    def show_status(self):
+        raise ValueError("boom")
+
+    def on_resize(self):
+        self.set_timer(0.2, self.show_status)
+
+async def connect():
+    await asyncio.sleep(600)
+
+asyncio.run(run_app(Broken(connect)))
+"""
+
+
+@pytest.mark.parametrize(
+    "code", [BROKEN, BROKEN.replace("await asyncio.sleep(600)", "raise ValueError('boom')")]
+)
+def test_what_breaks_is_told_with_the_terminal_restored(code: str, tmp_path: Path) -> None:
+    """While drawing, and while connecting."""
+    program = Program(tmp_path / "home", tmp_path / "work")
+    with Screen(program, argv=[sys.executable, "-c", code]) as screen:
+        assert screen.ended() == (1, "icanon")
+        assert "ValueError: boom" in screen.text()
 
 
 def test_text_of_the_model_cannot_drive_the_terminal(world: Open) -> None:

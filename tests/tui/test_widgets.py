@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from textual import events
@@ -14,9 +16,22 @@ from textual.widget import Widget
 from wisp.frontends.tui.composer import Composer
 from wisp.frontends.tui.dialog import GUARD, PAUSE, Ask, Choice, Dialog
 from wisp.frontends.tui.entries import Answer, Card, Entry, Note, Said
+from wisp.frontends.tui.feed import Feed
 from wisp.frontends.tui.look import DARK, theme_of
 from wisp.frontends.tui.past import FAR, PAGE, Past
 from wisp.frontends.tui.transcript import Transcript
+from wisp.host.events import (
+    AgentStarted,
+    Envelope,
+    MessageCompleted,
+    MessageDelta,
+    MessageStarted,
+    ToolCalled,
+    ToolExecutionEnded,
+    ToolExecutionStarted,
+    TurnCompleted,
+    TurnStarted,
+)
 from wisp.messages.content import Text, ToolCall
 from wisp.messages.message import AssistantMessage, Message, ToolResult, user
 
@@ -36,6 +51,9 @@ class Frame(App[None]):
 
     def on_composer_sent(self, message: Composer.Sent) -> None:
         self.heard.append((message.text, message.when))
+
+    def on_transcript_marked(self, message: Transcript.Marked) -> None:
+        self.heard.append(message.text)
 
     def on_dialog_answered(self, message: Dialog.Answered) -> None:
         self.heard.append(message.choice.name)
@@ -334,3 +352,60 @@ async def test_every_message_is_shown_once_when_one_walks_up_to_the_beginning() 
         for n in range(FAR // 4)
         for text in (f"question {n}", "I look.", f"bash true\nresult {n}", f"answer {n}")
     ]
+
+
+async def test_text_that_is_marked_with_the_mouse_is_told_as_it_is_read() -> None:
+    """From a cell to a cell, in any direction; a press without moving marks nothing."""
+    transcript = Transcript(DARK, lambda: None, lambda: None)
+    async with shown(transcript) as (frame, pilot):
+        transcript.entries[:] = [Said("the question"), Answer("one two\n\nthree four", whole=True)]
+        transcript.changed()
+        await pilot.pause()
+        await pilot.mouse_down(transcript, offset=(8, 5))
+        await pilot.hover(transcript, offset=(2, 3))
+        await pilot.mouse_up(transcript, offset=(2, 3))
+        await pilot.pause()
+        assert frame.heard == ["one two\n\nthree f"]
+        await pilot.click(transcript, offset=(4, 3))
+        assert frame.heard == ["one two\n\nthree f"]
+
+
+async def test_five_thousand_turns_leave_no_more_than_fifty_megabytes_behind() -> None:
+    """Each with an answer and a command's output of 20 kB; the screen redraws as it goes."""
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    transcript = Transcript(DARK, lambda: None, lambda: None)
+    async with shown(transcript):
+        feed = Feed(transcript.entries)
+        seq = 0
+
+        def take(event: Any) -> None:
+            nonlocal seq
+            seq += 1
+            feed.take(Envelope(seq, "s", 0.0, event), float(seq))
+
+        def turn(number: int) -> None:
+            message = AssistantMessage((Text(f"**answer** {number} " + "word " * 40),))
+            take(TurnStarted(number))
+            take(MessageStarted(number, f"m{number}"))
+            take(MessageDelta(number, message.text))
+            take(MessageCompleted(number, message, "tool_calls"))
+            take(ToolCalled(number, f"c{number}", "bash", '{"command": "make"}'))
+            take(ToolExecutionStarted(number, f"c{number}", "bash"))
+            output = f"{number} line of output\n" * 1000
+            take(ToolExecutionEnded(number, f"c{number}", "bash", output, summary="$ make"))
+            take(TurnCompleted(number, "completed", "tool_calls"))
+            if number % 10 == 0:
+                transcript.changed()
+                [transcript.render_line(y) for y in range(transcript.size.height)]
+
+        take(AgentStarted("p", "m"))
+        for number in range(1, 1500):
+            turn(number)
+        before = resident()
+        for number in range(1500, 6500):
+            turn(number)
+
+        assert (resident() - before) / 2**20 < 50

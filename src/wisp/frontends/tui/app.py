@@ -71,8 +71,8 @@ class WispApp(App[int]):
         Binding("ctrl+r", "page('sent')", show=False, priority=True),
         Binding("ctrl+f", "page('find')", show=False, priority=True),
         Binding("f1", "page('help')", show=False, priority=True),
-        Binding("pageup,shift+up", "scroll_page(-1)", show=False, priority=True),
-        Binding("pagedown,shift+down", "scroll_page(1)", show=False, priority=True),
+        Binding("pageup", "scroll_page(-1)", show=False, priority=True),
+        Binding("pagedown", "scroll_page(1)", show=False, priority=True),
         Binding("ctrl+home", "scroll_home", show=False, priority=True),
         Binding("ctrl+end", "scroll_end", show=False, priority=True),
     ]
@@ -141,10 +141,7 @@ class WispApp(App[int]):
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.exit, 128 + number)
         loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
-        self.call_after_refresh(self._open)
-
-    def _open(self) -> None:
-        self.keep(self._live())
+        self.call_after_refresh(lambda: self.keep(self._live()))
 
     async def _live(self) -> None:
         from wisp.frontends.tui.talk import Talk
@@ -310,6 +307,16 @@ class WispApp(App[int]):
         """The person was writing when a question came: the key belongs to the text."""
         await self.composer._on_key(message.event)
 
+    def on_transcript_marked(self, message: Transcript.Marked) -> None:
+        """What is marked with the mouse is copied (OSC 52)."""
+        self.copy_to_clipboard(message.text)
+        self.say_for_a_moment("copied, if the terminal allows it")
+
+    def exit(self, result: int | None = None, *args: Any, **more: Any) -> None:
+        """Leave; the outer terminal no longer shows that something is worked on."""
+        outside.progress(self, False)
+        super().exit(result, *args, **more)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of the conversation do nothing on other screens."""
         del parameters
@@ -326,7 +333,7 @@ class WispApp(App[int]):
         """Ctrl+C."""
         now = asyncio.get_running_loop().time()
         twice, self._interrupted_at = now - self._interrupted_at < TWICE, now
-        interrupt(self, twice=twice)
+        self.composer.call_later(interrupt, self, twice=twice)
 
     def say_for_a_moment(self, hint: str) -> None:
         """Show a hint for as long as a second Ctrl+C would count."""
@@ -357,7 +364,8 @@ class WispApp(App[int]):
         if self.talk is not None:
             from wisp.frontends.tui.screens import open_page
 
-            open_page(self, self.talk, name)
+            # After the keys that were typed before: they are on their way to the composer.
+            self.composer.call_later(open_page, self, self.talk, name)
 
     def action_scroll_page(self, direction: int) -> None:
         """A page of the transcript, or of the question that is asked."""

@@ -24,6 +24,8 @@ DIFF = 24
 """Lines of a diff that are shown while the card is closed."""
 OPEN = 2_000
 """Lines of an opened card."""
+THIN = 1_500
+"""Characters of an output that are kept once it is far behind."""
 KEPT = 200_000
 """Characters of one output that the screen keeps."""
 READING = ("read", "grep", "find", "ls")
@@ -125,6 +127,11 @@ class Answer(Entry):
     def plain(self) -> str:
         """See `Entry.plain`."""
         return "" if self.withdrawn else self.body.text
+
+    def forget(self) -> None:
+        """See `Entry.forget`."""
+        super().forget()
+        self.body.forget()
 
 
 class Thinking(Entry):
@@ -248,6 +255,13 @@ class Card(Entry):
         self.live = []
         diff = details.get("diff")
         self.diff = diff[:KEPT] if isinstance(diff, str) else self.diff if self.state == "done" else ""
+        self.touch()
+
+    def thin(self) -> None:
+        """Keep less of what is far behind; the whole of it is in the conversation's file."""
+        self.output = self.output[-THIN:] if len(self.output) > THIN else self.output
+        self.arguments = self.arguments if len(self.arguments) < 4 * THIN else "{}"
+        self.diff = self.diff if len(self.diff) < 8 * THIN else ""
         self.touch()
 
     def title(self) -> str:

@@ -31,11 +31,15 @@ from wisp.host.events import (
     ToolExecutionEnded,
     ToolExecutionProgress,
     ToolExecutionStarted,
+    TurnCompleted,
 )
 from wisp.host.showing import safe
 from wisp.host.view import View, reduce
 from wisp.messages.content import Thinking as ThinkingBlock
 from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
+
+NEAR = 1_000
+"""Entries at the end that are kept whole."""
 
 
 class Feed:
@@ -57,6 +61,7 @@ class Feed:
         """Characters of a call that the model is writing."""
         self.running = False
         self.run_began = 0.0
+        self._thinned = 0
         self.folder = ""
         """The folder that is worked in, which titles need not repeat."""
         self._answer: Answer | None = None
@@ -71,6 +76,15 @@ class Feed:
         handler = _HANDLERS.get(type(envelope.event))
         if handler is not None:
             handler(self, envelope.event, now)
+
+    def _thin(self) -> None:
+        """Memory follows what is near the end: of what is far behind less is kept."""
+        end = len(self.entries) - NEAR
+        for entry in self.entries[min(self._thinned, max(0, end)) : max(0, end)]:
+            for card in entry.cards if isinstance(entry, Looked) else [entry]:
+                if isinstance(card, Card):
+                    card.thin()
+        self._thinned = max(0, end)
 
     def tick(self, now: float) -> None:
         """Time passed: running cards show it."""
@@ -255,6 +269,9 @@ class Feed:
     def _context(self, event: ContextEstimated, now: float) -> None:
         self.context = event
 
+    def _turn_over(self, event: TurnCompleted, now: float) -> None:
+        self._thin()
+
     def _over(self, event: AgentCompleted, now: float) -> None:
         self.running, self.arguments = False, 0
         self._thought(now)
@@ -342,4 +359,5 @@ _HANDLERS: dict[type, Callable[[Feed, Any, float], None]] = {
     ToolExecutionEnded: Feed._ended,
     ToolExecutionProgress: Feed._progress,
     ToolExecutionStarted: Feed._execution_started,
+    TurnCompleted: Feed._turn_over,
 }

@@ -42,9 +42,10 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "Looking",
         (
-            ("PgUp, PgDn, wheel", "scroll; Shift+Up and Shift+Down too"),
+            ("PgUp, PgDn, wheel", "scroll"),
             ("Ctrl+Home, Ctrl+End", "the beginning, the end"),
             ("Ctrl+F", "look for words in what is shown; again for the next place upwards"),
+            ("drag with the mouse", "copy what is marked (OSC 52)"),
             ("Ctrl+O, click", "show all of every card, of one card"),
             ("Ctrl+L", "draw everything anew"),
             ("Ctrl+Z", "suspend; fg returns"),

@@ -58,6 +58,10 @@ class Streamed:
         """What arrived so far, as it came."""
         return self._raw
 
+    def forget(self) -> None:
+        """Let the drawn lines go."""
+        self._key, self._frozen, self._tail = None, [], []
+
     def append(self, delta: str) -> None:
         """More of it."""
         self._raw += delta.replace("\r", "")

@@ -134,7 +134,7 @@ async def _tree(app: WispApp, talk: Talk) -> bool:
 
 
 async def _models(app: WispApp, talk: Talk) -> bool:
-    talk.note("looking for models…")
+    app.say_for_a_moment("looking for models…")
     rows = await talk.client.around.models()
     items = [
         Item(

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -34,6 +36,14 @@ class Transcript(Widget):
     """
 
     DEFAULT_CSS = "Transcript { height: 1fr; width: 1fr; }"
+    ALLOW_SELECT = False  # marks text itself: what is far away has no place to select it by
+
+    class Marked(Message):
+        """The person marked text with the mouse."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     def __init__(self, look: Look, on_top: Callable[[], None], on_end: Callable[[], None]) -> None:
         super().__init__(id="transcript")
@@ -49,11 +59,18 @@ class Transcript(Widget):
         self._rows: list[tuple[int, Strip]] = []
         self._stale = True
         self._thumb = range(0)
+        self._drag: Offset | None = None
+        """Where the mouse was pressed, while it is."""
+        self._mark: tuple[Offset, Offset] | None = None
+        """What is marked: the first cell, and the one after the last, in rows of the window."""
 
     # -- changes ------------------------------------------------------------------------------------------
 
     def changed(self) -> None:
         """Entries changed: draw again what is different."""
+        if self._mark is not None and self._drag is None:
+            self._mark = None
+            self.refresh()
         before = self._rows
         self._stale = True
         after = self._visible()
@@ -225,7 +242,8 @@ class Transcript(Widget):
         if y >= len(rows):
             return Strip.blank(self.size.width, base)
         mark = Segment("▐" if y in self._thumb else " ", self.look.style("dim"))
-        return Strip([*rows[y][1], mark], self._inner + 1)
+        strip = self._highlighted(rows[y][1], y) if self._mark is not None else rows[y][1]
+        return Strip([*strip, mark], self._inner + 1)
 
     def _thumb_rows(self) -> range:
         """The rows of the mark that says where one is; none while the end is followed."""
@@ -269,9 +287,54 @@ class Transcript(Widget):
         event.stop()
         self.move(WHEEL)
 
+    # -- marking ------------------------------------------------------------------------------------------
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Marking begins."""
+        if event.button == 1:
+            self._drag, self._mark = event.offset, None
+            self.capture_mouse()
+            self.refresh()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Mark from where the mouse was pressed to here."""
+        if self._drag is not None and event.offset != self._drag:
+            first, last = sorted((self._drag, event.offset), key=lambda place: (place.y, place.x))
+            self._mark = first, last + Offset(1, 0)
+            self.refresh()
+
+    def on_mouse_up(self) -> None:
+        """What is marked is told."""
+        if self._drag is not None:
+            self._drag = None
+            self.release_mouse()
+            if text := self.marked():
+                self.post_message(self.Marked(text))
+
+    def marked(self) -> str:
+        """The marked words, without the space around lines."""
+        rows = self._visible()
+        cells = [(y, self._cells(y)) for y in range(len(rows))]
+        return "\n".join(rows[y][1].crop(*span).text.strip() for y, span in cells if span).strip("\n")
+
+    def _cells(self, y: int) -> tuple[int, int] | None:
+        """Which cells of row `y` are marked."""
+        if self._mark is None or not self._mark[0].y <= y <= self._mark[1].y:
+            return None
+        first, last = self._mark
+        return (max(0, first.x) if y == first.y else 0), (last.x if y == last.y else self._inner)
+
+    def _highlighted(self, strip: Strip, y: int) -> Strip:
+        span = self._cells(y)
+        if span is None:
+            return strip
+        reverse = Style(reverse=True)
+        middle = [Segment(s.text, (s.style or reverse) + reverse) for s in strip.crop(*span)]
+        return Strip([*strip.crop(0, span[0]), *middle, *strip.crop(span[1], self._inner)])
+
     def on_click(self, event: events.Click) -> None:
-        """Open or close what was clicked on."""
+        """Open or close what was clicked on; where text was marked, that was no click."""
         entry = self.entry_at(event.y)
-        if entry is not None:
+        if entry is not None and self._mark is None:
             entry.toggle()
             self.changed()
