@@ -424,3 +424,13 @@ def test_a_model_that_its_provider_does_not_list_is_named_with_those_it_does(pro
     assert "'test-modle'" in slip.stderr
     assert "local/test-model" in slip.stderr
     assert other.returncode == 4
+
+
+def test_a_run_that_cannot_begin_answers_in_the_form_that_the_environment_asks_for(tmp_path: Path) -> None:
+    program = Program(tmp_path / "home", tmp_path / "project", api="")
+    program.env["WISP_OUTPUT_FORMAT"] = "json"
+    done = program.run("-p", "go", "--model", "nowhere/model")
+
+    assert done.returncode == 3
+    assert result_of(done)["exit_code"] == 3
+    assert program.run("-p", "go", "--model", "nowhere/model", "--output-format", "text").stdout == ""

@@ -155,6 +155,17 @@ def test_what_a_server_sees_of_the_environment_is_harmless_or_stated(tmp_path: P
     assert not {"LOCAL_KEY", "OPENAI_API_KEY", "MY_TOKEN", "SSH_AUTH_SOCK", "FOO"} & seen.keys()
 
 
+def test_a_servers_last_words_are_told_without_its_own_credential(tmp_path: Path) -> None:
+    """What a server that fails wrote to its log stands in a note."""
+    script = "echo my token is $API_TOKEN >&2; exit 3"
+    table = f'[mcp_servers.x]\ncommand = ["sh", "-c", {json.dumps(script)}]\nsandbox = "off"\n'
+    with ServerThread([DONE]) as server:
+        program = _program(tmp_path, server, table + 'env = { API_TOKEN = "${MINE}" }\n')
+        done = program.run("-p", "go", "--output-format", "stream-json", MINE="geheim-4711-abc")
+    assert "my token is [secret:x.API_TOKEN]" in done.stdout
+    assert "geheim-4711-abc" not in done.stdout + done.stderr
+
+
 def test_a_variable_that_is_not_set_is_named_and_nothing_is_started(tmp_path: Path) -> None:
     with ServerThread([DONE]) as server:
         program = _program(tmp_path, server, _table("x") + 'env = { A = "${NO_SUCH_THING}" }\n')

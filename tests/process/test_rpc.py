@@ -405,7 +405,7 @@ async def test_the_servers_and_how_they_stand_are_told(tmp_path: Path) -> None:
     with (program.home / "config" / "settings.toml").open("a") as file:
         file.write('\n[mcp_servers.broken]\ncommand = ["/nonexistent/server"]\n')
     async with connected(program) as client:
-        while (servers := await client.query(ask.GetMcp()))[0].status != "failed":
+        while (servers := (await client.query(ask.GetMcp())).servers)[0].status != "failed":
             await asyncio.sleep(0.05)
 
     assert [server.name for server in servers] == ["broken"]

@@ -101,8 +101,10 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
     external = External()
     try:
         return await _open(request, overrides or Overrides(), external)
-    except BaseException:
+    except BaseException as exc:
         await external.close()
+        if isinstance(exc, OpenFailed):
+            exc.output_format = process_environment().get("WISP_OUTPUT_FORMAT", "")
         raise
 
 

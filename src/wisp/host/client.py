@@ -62,6 +62,8 @@ class OpenFailed(Exception):
     def __init__(self, message: str, exit_code: int = 3) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+        self.output_format = ""
+        """How the environment wants it told, where it says."""
 
 
 class CommandRefused(Exception):

@@ -38,6 +38,7 @@ class External:
     def __init__(self) -> None:
         self._servers: Servers | None = None
         self._outside: Outside | None = None
+        self._masked: Callable[[str], str] = lambda text: text
 
     @property
     def servers(self) -> Servers | None:
@@ -63,6 +64,7 @@ class External:
             from wisp.host.mcp import mask_secrets
 
             mask_secrets(self._outside, masker)
+            self._masked = masker.mask
 
     async def tools(
         self, wait: bool, most: float | None, hurry: asyncio.Event | None
@@ -90,14 +92,14 @@ class External:
     @property
     def notes(self) -> Sequence[str]:
         """What a person should know of them by now."""
-        return self._servers.notes if self._servers is not None else ()
+        return [self._masked(note) for note in self._servers.notes] if self._servers is not None else ()
 
     def states(self) -> tuple[McpServer, ...]:
         """All of them, by name."""
         if self._servers is None:
             return ()
         return tuple(
-            McpServer(state.name, state.status, len(state.tools), state.error, state.origin)
+            McpServer(state.name, state.status, len(state.tools), self._masked(state.error), state.origin)
             for state in self._servers.states
         )
 
@@ -137,7 +139,7 @@ class External:
     def watch(self, tell: Callable[[str], None]) -> None:
         """From here on, tell of servers that fail."""
         if self._servers is not None:
-            self._servers.tell = tell
+            self._servers.tell = lambda said: tell(self._masked(said))
 
     async def close(self) -> None:
         """End them."""

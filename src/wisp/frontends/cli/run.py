@@ -119,7 +119,7 @@ async def _headless(invocation: Invocation, prompt: Prompt, opener: Opener, form
     try:
         client = await opener(request_of(invocation, interactive=asks), stopper.stopping)
     except OpenFailed as exc:
-        return failed(str(exc), exc.exit_code, form)
+        return failed(str(exc), exc.exit_code, invocation.settings.get("output_format") or exc.output_format)
     outputs: dict[str, Callable[[], Output]] = {"json": JsonOutput, "stream-json": StreamOutput}
     output = outputs.get(client.snapshot().output_format, TextOutput)()
     asker = Asker(LineReader(sys.stdin.fileno())) if asks else None
