@@ -262,7 +262,7 @@ def test_a_project_starts_nothing_before_its_list_was_agreed_to_and_again_after_
         trusted_once = program.run("-p", "go", "--trust")
         assert not mark.exists()
         allowed = program.run("trust", "allow")
-        program.run("-p", "go")
+        agreed_run = program.run("-p", "go")
         assert not mark.exists()  # it runs in the sandbox, where only the workspace can be written
         agreed = _offered(server.requests[-1])
         listed["mcpServers"]["x"]["args"][1] += " "
@@ -272,7 +272,7 @@ def test_a_project_starts_nothing_before_its_list_was_agreed_to_and_again_after_
     assert "not read" not in plain.stderr
     assert ".mcp.json: ignored, it was not approved" in trusted_once.stderr
     assert "touch" in allowed.stdout
-    assert agreed[-1] == NAME
+    assert agreed[-1] == NAME, agreed_run.stderr
     assert ".mcp.json: ignored, it changed since it was approved" in changed.stderr
     assert not any(name.startswith("mcp__") for name in _offered(server.requests[-1]))
     assert "changed since it was approved" in rows.stdout

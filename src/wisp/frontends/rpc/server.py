@@ -66,7 +66,8 @@ class RpcServer:
         self._view = View()
         self._seq = 0
         self._pump: asyncio.Future[None] | None = None
-        self._runs: list[asyncio.Future[dict[str, Any] | None]] = []
+        self._runs: list[tuple[int, asyncio.Future[dict[str, Any] | None]]] = []
+        """Prompts whose runs are not over, with the number of the last event before each."""
         self._beside: set[asyncio.Task[None]] = set()
         self._ended = asyncio.Event()
         self._shutdown: list[Any] = []
@@ -179,13 +180,12 @@ class RpcServer:
 
     async def _prompt(self, given: Any, prompt: Prompt, client: ConversationClient) -> None:
         """Start a run; its answer is sent when it is over, by whoever waits for that."""
-        done: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
-        self._runs.append(done)
         try:
             await client.send(prompt)
         except CommandRefused as exc:
-            self._runs.remove(done)
             raise RpcError(rpc.REFUSED, str(exc)) from None
+        done: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
+        self._runs.append((client.snapshot().seq, done))
 
         async def ended() -> dict[str, Any]:
             run = await done
@@ -235,12 +235,14 @@ class RpcServer:
                 reduce(self._view, envelope)
                 self._writer.event(envelope)
                 if isinstance(envelope.event, AgentCompleted):
-                    self._over(msgspec.to_builtins(rpc.Ran(self._view.run)))
-        self._over(None)
+                    self._over(envelope.seq, msgspec.to_builtins(rpc.Ran(self._view.run)))
+        self._over(None, None)
 
-    def _over(self, run: dict[str, Any] | None) -> None:
-        waiting, self._runs = self._runs, []
-        for done in waiting:
+    def _over(self, seq: int | None, run: dict[str, Any] | None) -> None:
+        """The run that ended with event `seq` is over; with None, all are."""
+        ended = [one for one in self._runs if seq is None or one[0] < seq]
+        self._runs = [one for one in self._runs if one not in ended]
+        for _, done in ended:
             if not done.done():
                 done.set_result(run)
 
