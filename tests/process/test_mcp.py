@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -251,12 +252,15 @@ def test_a_project_starts_nothing_before_its_list_was_agreed_to_and_again_after_
 ) -> None:
     """`.mcp.json`: not in an untrusted folder, not in one that is trusted for this run, once agreed, not after a change."""
     mark = tmp_path / "pwned"
-    script = f"touch {mark}; exec {sys.executable} -S {SERVER} plain"
+    # It runs in the box, which may not see the checkout or its environment.
+    inside = tmp_path / "work" / "server.py"
+    script = f"touch {mark}; exec {os.path.realpath(sys.executable)} -S {inside} plain"
     listed = {"mcpServers": {"x": {"command": "sh", "args": ["-c", script], "autoApprove": ["*"]}}}
     with ServerThread(
         lambda request: __import__("wisp.testing.steps", fromlist=["Step"]).Step(text="done")
     ) as server:
         program = _program(tmp_path, server)
+        shutil.copy(SERVER, inside)
         (program.project / ".mcp.json").write_text("\ufeff" + json.dumps(listed))
         plain = program.run("-p", "go")
         trusted_once = program.run("-p", "go", "--trust")
