@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wisp.frontends.cli.args import Invocation
+    from wisp.frontends.cli.invocation import Invocation
     from wisp.host.client import ConversationClient, OpenRequest
     from wisp.host.conversation import Conversation
 
@@ -65,7 +65,8 @@ def _main(words: list[str]) -> int:
     if sys.platform != "linux" and sys.platform != "darwin":
         print("wisp runs on Linux and macOS; on Windows use it inside WSL.", file=sys.stderr)
         return 3
-    from wisp.frontends.cli.args import UsageError, form_asked_for, parse
+    from wisp.frontends.cli.args import form_asked_for, parse
+    from wisp.frontends.cli.invocation import UsageError
 
     try:
         invocation = parse(words)

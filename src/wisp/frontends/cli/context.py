@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from wisp.frontends.cli.args import Invocation
 from wisp.frontends.cli.exitcodes import OK
+from wisp.frontends.cli.invocation import Invocation
 from wisp.frontends.cli.print import write_json
 from wisp.host.client import OpenFailed
 from wisp.host.events import ContextEstimated

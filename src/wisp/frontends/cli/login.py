@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from wisp.frontends.cli.args import Invocation, Parser, UsageError
 from wisp.frontends.cli.exitcodes import FAILED, OK, USAGE
+from wisp.frontends.cli.invocation import Invocation, Parser, UsageError
 from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.terminal import is_terminal
 from wisp.host.client import OpenFailed

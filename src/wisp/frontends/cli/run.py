@@ -6,8 +6,8 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 
-from wisp.frontends.cli.args import Invocation
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, USAGE, Verdict
+from wisp.frontends.cli.invocation import Invocation
 from wisp.frontends.cli.terminal import is_terminal
 from wisp.host.client import CommandRefused, ConversationClient, HostClient, OpenFailed, OpenRequest
 from wisp.host.commands import Prompt

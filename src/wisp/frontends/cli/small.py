@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from wisp.frontends.cli.args import Invocation, Parser, UsageError
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, REFUSED, USAGE
+from wisp.frontends.cli.invocation import Invocation, Parser, UsageError
 from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.terminal import confirmed
 from wisp.host.client import OpenFailed

@@ -1,0 +1,60 @@
+"""A parsed command line as data, and the parser that every command reads its words with."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+
+class UsageError(Exception):
+    """The command line makes no sense; the message says how to mend it."""
+
+
+class Invocation(NamedTuple):
+    """One parsed command line."""
+
+    command: str = "run"
+    """`run`, or one of `args.COMMANDS`."""
+    settings: Mapping[str, Any] = {}
+    """Settings given as options, by their names in the settings file."""
+    prompt: str | None = None
+    headless: bool = False
+    prompt_from_stdin: bool = False
+    words: Sequence[str] = ()
+    """What follows a command."""
+    continue_: bool = False
+    resume: str = ""
+    fork: str = ""
+    no_session: bool = False
+    yes: bool = False
+    strict_config: bool = False
+    inline: bool = False
+    print_instructions: bool = False
+    trust: bool = False
+    no_project: bool = False
+    cwd: str = ""
+    output_schema: str = ""
+    attach: Sequence[str] = ()
+    lines: bool = False
+    """Prompts arrive on standard input, one JSON object a line."""
+    record: str = ""
+    replay: str = ""
+    plain: bool = False
+    json: bool = False
+    deny_edits: bool = False
+    one_turn: bool = False
+    chat: bool = False
+    all: bool = False
+    device: bool = False
+    keyring: bool = False
+    with_key: bool = False
+    refresh: bool = False
+    source: str = ""
+    given: Mapping[str, Any] = {}
+    """What only the command itself knows the meaning of."""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see '{self.prog} --help'")
