@@ -23,6 +23,7 @@ from wisp.frontends.tui.look import Look
 from wisp.host.showing import safe
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\n`]*)\n?")
+_ANY_FENCE = re.compile(r"^ {0,3}(?:`{3}|~{3})", re.MULTILINE)
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S", re.MULTILINE)
 MOST_HIGHLIGHTED = 60_000
 """Characters of one block of code that are coloured; longer ones stay plain."""
@@ -70,6 +71,7 @@ class Streamed:
         """It is whole, and this is what it says."""
         text = text.replace("\r", "")
         again = text != self._raw or (_REFERENCE.search(text) is not None and not self._whole)
+        again = again or _ANY_FENCE.search(text) is not None  # code ends otherwise than it grew
         self._raw, self._whole, self._drawn = text, True, -1
         if again:
             self._key = None
