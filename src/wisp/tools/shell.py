@@ -83,9 +83,8 @@ class ShellTool:
         self._backgrounds = backgrounds or Backgrounds()
         self.spec = ToolSpec(
             "bash",
-            "Run a bash command in the working directory, without input. "
-            "The last 2000 lines or 50,000 bytes are shown, the whole output is kept in a file. "
-            "What it leaves running is stopped, unless background is set.",
+            "Run a bash command in the working directory, without input. Of long output the end is shown; "
+            "all is kept in a file. What it leaves running is stopped, unless background is set.",
             schema_of(ShellArguments),
         )
 
