@@ -359,13 +359,12 @@ def test_every_file_of_an_edit_and_a_skill_that_a_person_started_are_kept() -> N
     parts = (
         '{"path": "a.py", "edits": [{"old_text": "x", "new_text": "y"}, {"path": "b.py", "old_text": "x"}]}'
     )
+    told = "The user started skill /release. Its folder is /s. What it says:\n\nTag only on Tuesdays."
     history = [
-        user(
-            "The user started skill /release. Its folder is /s. What it says:\n\nTag only on Tuesdays.", "m1"
-        ),
+        UserMessage((Text(told),), "m1"),
         AssistantMessage((ToolCall("c1", "edit", parts),), "m2"),
         ToolResult("c1", "edit", (Text("ok"),), id="m3"),
-        user("go on", id="m4"),
+        UserMessage((Text("go on"),), "m4"),
     ]
     text = summary_text("", history, "m4", 1_000)
     assert "Files changed so far: a.py, b.py" in text
