@@ -7,6 +7,7 @@ untrusted folder is read, nothing is started, and no connection is made.
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -191,7 +192,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             *external.notes,
             *delegation.notes,
         ),
-        on_close=_closing(external, backgrounds, box, workspace, service),
+        on_close=_closing(external, backgrounds, box, workspace, service, _tidying(configured, clock)),
     )
     _connect(host, checker, hooks, backgrounds, external)
     delegation.parent = host
@@ -230,7 +231,12 @@ def _attacher(tools: Sequence[Tool], gate: Gate, first: Sequence[str]) -> Attach
 
 
 def _closing(
-    external: External, backgrounds: Backgrounds, box: Box, workspace: Workspace, service: ModelService
+    external: External,
+    backgrounds: Backgrounds,
+    box: Box,
+    workspace: Workspace,
+    service: ModelService,
+    last: Callable[[], None] | None,
 ) -> Callable[[], Awaitable[None]]:
     """How everything that was opened for a conversation is let go of."""
 
@@ -240,8 +246,19 @@ def _closing(
         box.close()
         workspace.close()
         await service.close()
+        if last is not None:
+            last()  # nothing else runs any more
 
     return close
+
+
+def _tidying(configured: Configured, clock: Clock) -> Callable[[], None] | None:
+    """What throws old sessions away, where the user wants that."""
+    if configured.settings.session_days is None:
+        return None
+    from wisp.host.tidying import tidy
+
+    return functools.partial(tidy, configured, clock)
 
 
 def _checking(

@@ -302,8 +302,7 @@ def _prune(words: Sequence[str], invocation: Invocation, library: Library) -> in
         return OK
     if not invocation.yes and not confirmed():
         return FAILED
-    store.prune(days, do_it=True)
-    print(f"done: {len(going)} sessions")
+    print(f"done: {len(store.prune(days, do_it=True))} sessions")
     return OK
 
 
