@@ -316,6 +316,7 @@ def _connect(
     if hooks is not None:
         hooks.watch(host.snapshot, host.tell)
     external.watch(lambda said: host.tell(ErrorReported(said, "mcp")))
+    host.let_go = backgrounds.let_go
     backgrounds.on_end = _telling(host, asyncio.get_running_loop())
 
 
