@@ -7,9 +7,8 @@ untrusted folder is read, nothing is started, and no connection is made.
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from wisp.host.asking import ModelService, model_service
 from wisp.host.assemble import Around, assemble_host
 from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
+from wisp.host.closing import closing
 from wisp.host.commands import Prompt
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.delegating import Delegation, Surroundings
@@ -55,7 +55,6 @@ from wisp.session.storage import MemoryStorage, Storage
 from wisp.tools.base import Tool
 from wisp.tools.ledger import ReadLedger
 from wisp.workspace.background import Background, Backgrounds
-from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 
@@ -192,7 +191,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             *external.notes,
             *delegation.notes,
         ),
-        on_close=_closing(external, backgrounds, box, workspace, service, _tidying(configured, clock)),
+        on_close=closing(configured, clock, service, workspace, box, backgrounds, external),
     )
     _connect(host, checker, hooks, backgrounds, external)
     delegation.parent = host
@@ -228,37 +227,6 @@ def _attacher(tools: Sequence[Tool], gate: Gate, first: Sequence[str]) -> Attach
         return found
 
     return attach
-
-
-def _closing(
-    external: External,
-    backgrounds: Backgrounds,
-    box: Box,
-    workspace: Workspace,
-    service: ModelService,
-    last: Callable[[], None] | None,
-) -> Callable[[], Awaitable[None]]:
-    """How everything that was opened for a conversation is let go of."""
-
-    async def close() -> None:
-        await external.close()
-        backgrounds.close()
-        box.close()
-        workspace.close()
-        await service.close()
-        if last is not None:
-            last()  # nothing else runs any more
-
-    return close
-
-
-def _tidying(configured: Configured, clock: Clock) -> Callable[[], None] | None:
-    """What throws old sessions away, where the user wants that."""
-    if configured.settings.session_days is None:
-        return None
-    from wisp.host.tidying import tidy
-
-    return functools.partial(tidy, configured, clock)
 
 
 def _checking(
