@@ -72,6 +72,10 @@ class Gate:
             return None
         return self._refuse(call_id, prepared, decision.reason, headless=False)
 
+    def asks(self, prepared: Prepared, advice: Advice = NONE) -> bool:
+        """Whether somebody would be asked."""
+        return self._decide(prepared, advice).verdict == "ask"
+
     def _decide(self, prepared: Prepared, advice: Advice) -> Decision:
         """The policy's decision, and a hook's: deny > ask > allow, and no hook allows what policy denies."""
         decision = decide(prepared.tool, prepared.effects, self.current())

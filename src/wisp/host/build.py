@@ -61,7 +61,7 @@ from wisp.workspace.root import Workspace
 if TYPE_CHECKING:
     from wisp.host.answers import AnswerCheck
     from wisp.host.conversation import Conversation
-    from wisp.host.hooks import Hooks
+    from wisp.host.hooking import Hooking
 
 
 class Overrides(msgspec.Struct, frozen=True):
@@ -111,15 +111,8 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
 async def _open(request: OpenRequest, own: Overrides, external: External) -> SessionHost:
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
-    if configured.lost_bounds:
-        raise OpenFailed("; ".join(configured.lost_bounds) + "; a run without this limit is not begun")
     settings = configured.settings
-    try:
-        service = await model_service(request, own.provider, configured, env, clock)
-        workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
-    except (ConfigError, Refused) as exc:
-        # A settings file that could not be read may well be why there is no model.
-        raise OpenFailed("; ".join([*map(str, configured.resolved.problems), str(exc)])) from None
+    service, workspace = await _foundation(request, own, configured, env, clock)
     questions = PendingQuestions() if request.converses and own.questioner is None else None
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
@@ -133,13 +126,13 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     stack = instruction_stack(configured, workspace, clock)
     talks = own.questioner or questions
     ledger = ReadLedger()
-    hooks = _hooks(settings, workspace, child_env, clock, ledger)
+    hooking = _hooks(settings, workspace, child_env, clock, ledger)
     problems = map(str, configured.resolved.problems)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     asked, fixed = own.approver or pending, own.provider is not None
     delegation = Delegation(
         Surroundings(
-            request, configured, env, child_env, clock, service, workspace, box, stack, hooks, asked, fixed
+            request, configured, env, child_env, clock, service, workspace, box, stack, hooking, asked, fixed
         )
     )
     tools = offered(configured, built_in, stack.skills, talks, (*delegation.tools(), *own.tools))
@@ -147,6 +140,10 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     gate = Gate(policy, asked, _masker(env, service))
     external.mask(gate.masker)
     checker, wish = _checking(request, configured, clock, own.boundary)
+    boundary: Boundary | None = checker or own.boundary
+    news = HostNews(workspace, backgrounds, trusted=configured.trusted, servers=external.servers)
+    if hooking is not None:
+        boundary, hooking.say, hooking.runner.mask = hooking.boundary(boundary), news.say, gate.masker.mask
     told = [block("program", text, "the calling program") for text in own.instructions]
     blocks = [*stack.blocks, *told, *wish]
     storage, resumed, session_id = _storage(request, configured, clock, own.storage)
@@ -161,15 +158,16 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
         around=Around(
             questions=questions,
             questioner=talks,
-            boundary=checker or own.boundary,
+            boundary=boundary,
             day_file=configured.paths.day_file,
             skills=stack.skills,
-            news=HostNews(workspace, backgrounds, trusted=configured.trusted, servers=external.servers),
+            news=news,
             values={"ATTRIBUTION": attribution(settings)},
             files=files,
             prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
             save_plan=_plan_saver(configured, clock),
-            hooks=hooks,
+            hooks=hooking.calls if hooking is not None else None,
+            hooking=hooking,
             branch=stack.branch,
             attach=_attacher(built_in, gate, request.attach),
             external=external,
@@ -187,17 +185,32 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             *service.notes,
             *mended,
             *stack.notes,
-            *(hooks.notes if hooks is not None else ()),
+            *(hooking.runner.notes if hooking is not None else ()),
             *external.notes,
             *delegation.notes,
         ),
         on_close=_closing(external, backgrounds, box, workspace, service),
     )
-    _connect(host, checker, hooks, backgrounds, external)
+    _connect(host, request, checker, backgrounds, external)
     delegation.parent = host
     if request.record or request.replay:
         _tell_variables(service.transport, host.snapshot(), blocks)
     return host
+
+
+async def _foundation(
+    request: OpenRequest, own: Overrides, configured: Configured, env: Mapping[str, str], clock: Clock
+) -> tuple[ModelService, Workspace]:
+    """Whom the run asks and where it works; a run whose limits cannot be read is not begun."""
+    if configured.lost_bounds:
+        raise OpenFailed("; ".join(configured.lost_bounds) + "; a run without this limit is not begun")
+    try:
+        service = await model_service(request, own.provider, configured, env, clock)
+        folders = [absolute(folder, configured.cwd) for folder in configured.settings.add_dir]
+        return service, Workspace(configured.cwd, folders)
+    except (ConfigError, Refused) as exc:
+        # A settings file that could not be read may well be why there is no model.
+        raise OpenFailed("; ".join([*map(str, configured.resolved.problems), str(exc)])) from None
 
 
 # -- parts ------------------------------------------------------------------------------------------------
@@ -268,13 +281,14 @@ def _close_to_others(env: Mapping[str, str], key_names: Sequence[str], has_key: 
 
 def _hooks(
     settings: Settings, workspace: Workspace, env: Mapping[str, str], clock: Clock, ledger: ReadLedger
-) -> Hooks | None:
+) -> Hooking | None:
     """The hooks that the settings name; without any, nothing is imported."""
     if not settings.hooks:
         return None
-    from wisp.host.hooks import Hooks
+    from wisp.host.hooking import Hooking
+    from wisp.host.hookrun import Runner
 
-    return Hooks(settings.hooks, workspace, env, clock, ledger, settings.shell)
+    return Hooking(Runner(settings.hooks, workspace, env, clock, settings.shell), workspace, ledger, clock)
 
 
 def _file_history(storage: Storage, workspace: Workspace, configured: Configured) -> FileHistory | None:
@@ -288,16 +302,24 @@ def _file_history(storage: Storage, workspace: Workspace, configured: Configured
 
 def _connect(
     host: SessionHost,
+    request: OpenRequest,
     checker: AnswerCheck | None,
-    hooks: Hooks | None,
     backgrounds: Backgrounds,
     external: External,
 ) -> None:
     """Let what has something to tell reach the front ends."""
     if checker is not None:
         checker.tell = host.tell
-    if hooks is not None:
-        hooks.watch(host.snapshot, host.tell)
+    if (hooking := host.hooking) is not None:
+        hooking.watch(host.snapshot, host.tell, host.events, converses=request.converses)
+        host.session.window.watch = hooking
+        if request.opened == "again":
+            hooking.leaving = "other"
+        else:
+            source = (
+                "resume" if host.snapshot().resumed else "clear" if request.opened == "clear" else "startup"
+            )
+            hooking.begin(source)
     external.watch(lambda said: host.tell(ErrorReported(said, "mcp")))
     backgrounds.on_end = _telling(host, asyncio.get_running_loop())
 

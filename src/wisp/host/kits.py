@@ -47,7 +47,7 @@ def subagents_of(around: Surroundings, agents: Sequence[Agent]) -> Subagents:
         lambda: stack.blocks,
         kit,
         model,
-        around.hooks,
+        around.hooking,
         around.approver,
     )
     return Subagents(parts)

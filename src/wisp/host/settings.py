@@ -88,21 +88,25 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deny: tuple[str, ...] = ()
 
 
-class Hook(msgspec.Struct, frozen=True):
+class Hook(msgspec.Struct, frozen=True, rename={"background": "async"}):
     """One command that is run at an event."""
 
     command: str
     type: Literal["command"] = "command"
     timeout: Annotated[float, msgspec.Meta(gt=0, le=86400)] | None = None
     """Seconds; 60 unless set."""
+    args: tuple[str, ...] | None = None
+    """Where given, `command` is a program that is started with these, without a shell."""
+    background: bool = False
+    """`async` in the file: nobody waits for it, and what it answers decides nothing."""
 
 
 class HookGroup(msgspec.Struct, frozen=True):
-    """The hooks of one event for some tools."""
+    """The hooks of one event, for some tools or kinds of the event."""
 
     hooks: tuple[Hook, ...] = ()
     matcher: str = ""
-    """A regular expression over the whole name of the tool; empty or `*` for all."""
+    """Whole names, with `|` between several, or a regular expression; empty or `*` for all."""
 
 
 class McpOAuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -190,7 +194,7 @@ class Settings(msgspec.Struct, frozen=True):
     permissions: Permissions = Permissions()
     providers: dict[str, ProviderSettings] = {}
     hooks: dict[str, tuple[HookGroup, ...]] = {}
-    """Commands around tool calls, by event."""
+    """Commands that are run at events, by event."""
     mcp_servers: dict[str, McpServerSettings] = {}
     """Programs and services with tools of their own, by name."""
 

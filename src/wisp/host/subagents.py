@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from wisp.context.blocks import Block, block
 from wisp.harness.events import ToolApprovalRequested, ToolApprovalResolved
-from wisp.harness.ports import ApprovalAnswer, Approver, CallHooks
+from wisp.harness.ports import ApprovalAnswer, Approver
 from wisp.host.agents import DESCRIPTION_MOST, TOLD_MOST, WRITING, Agent
 from wisp.host.assemble import Around, assemble_host
 from wisp.host.commands import Prompt
@@ -45,6 +45,9 @@ from wisp.session.records import spent_beside
 from wisp.session.storage import MemoryStorage
 from wisp.tools.base import RunContext, Tool
 from wisp.tools.task import Helper, TaskTool
+
+if TYPE_CHECKING:
+    from wisp.host.hooking import Below, Hooking
 
 State = Literal["begun", "working", "ended"]
 
@@ -88,7 +91,7 @@ class Parts(msgspec.Struct, frozen=True):
     """Makes tools of its own for one subagent; blocking.  Raises `ToolFailure`."""
     model: Callable[[str], Awaitable[Model]]
     """Finds a model by its name; empty for the conversation's own.  Raises `ToolFailure`."""
-    hooks: CallHooks | None
+    hooking: Hooking | None
     approver: Approver | None
 
 
@@ -118,9 +121,12 @@ class Subagents:
         kit = await asyncio.to_thread(self._parts.kit, agent)
         work = _Work(self, agent, label or name, context)
         try:
-            child = self._child(agent, model, kit, work)
+            hooking = self._parts.hooking
+            below = await hooking.below(context.call_id, name) if hooking is not None else None
+            child = self._child(agent, model, kit, work, below)
             try:
-                outcome = await work.follow(child, prompt)
+                told = f"{prompt}\n\n{below.context}" if below is not None and below.context else prompt
+                outcome = await work.follow(child, told)
             finally:
                 await uncancelled(child.close())
                 note = await uncancelled(_finished(kit))
@@ -131,7 +137,7 @@ class Subagents:
             await uncancelled(asyncio.to_thread(kit.close))
             await uncancelled(model.close())
 
-    def _child(self, agent: Agent, model: Model, kit: Kit, work: _Work) -> SessionHost:
+    def _child(self, agent: Agent, model: Model, kit: Kit, work: _Work, hooks: Below | None) -> SessionHost:
         parts, parent = self._parts, self._parent()
         approver = work if parts.approver is not None else None
         gate = parent.harness.toolbox.gate.below(_rights(agent, kit.cwd), approver)
@@ -154,7 +160,11 @@ class Subagents:
             tools=tools,
             gate=gate,
             approvals=None,
-            around=Around(hooks=parts.hooks, ledger=parent.harness.share("of the subagent", Limits())),
+            around=Around(
+                hooks=hooks.calls if hooks is not None else None,
+                boundary=hooks.boundary if hooks is not None else None,
+                ledger=parent.harness.share("of the subagent", Limits()),
+            ),
             storage=MemoryStorage(),
             session_id=parts.clock.new_id(),
             resumed=False,
