@@ -48,7 +48,7 @@ def says(**answer: object) -> str:
 class World:
     """A project whose hooks note what they were told."""
 
-    def __init__(self, folder: Path, server: ServerThread, *tables: str, context: int = 200_000) -> None:
+    def __init__(self, folder: Path, server: ServerThread, *tables: str) -> None:
         self.program = Program(
             folder / "home", folder / "project", url=server.base_url("openai-chat"), more="".join(tables)
         )
@@ -255,7 +255,8 @@ async def connected(world: World, *options: str) -> RpcClient:
 async def test_hooks_hear_of_a_compaction_and_may_forbid_it(tmp_path: Path) -> None:
     events = ("PreCompact", "PostCompact", "SessionStart")
     forbids = table("PreCompact", "[ -e forbidden ] && { echo keep it whole >&2; exit 2; } || exit 0")
-    steps = answers(Step(text="a long answer " * 400))
+    long = Step(text="a long answer " * 12_000)
+    steps = answers(long, long, long, Step(text="in short"))
     with ServerThread(steps) as server:
         world = World(tmp_path, server, noting(tmp_path, *events), forbids)
         async with await connected(world) as client:
