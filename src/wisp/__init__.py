@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wisp.messages.tool import Effect, ToolFailure, ToolOutcome, ToolSpec
     from wisp.providers.scripted import ScriptedProvider, ScriptStep
     from wisp.tools.base import Prepared, RunContext, Tool
+    from wisp.tools.functions import FunctionTool, tool
 
 _HOMES = {
     "Agent": "wisp.agent",
@@ -30,6 +31,7 @@ _HOMES = {
     "AgentError": "wisp.agent",
     "Effect": "wisp.messages.tool",
     "Event": "wisp.host.events",
+    "FunctionTool": "wisp.tools.functions",
     "MessageCompleted": "wisp.host.events",
     "MessageDelta": "wisp.host.events",
     "Prepared": "wisp.tools.base",
@@ -43,6 +45,7 @@ _HOMES = {
     "ToolOutcome": "wisp.messages.tool",
     "ToolSpec": "wisp.messages.tool",
     "TurnCompleted": "wisp.host.events",
+    "tool": "wisp.tools.functions",
 }
 
 __all__ = [
@@ -51,6 +54,7 @@ __all__ = [
     "AgentError",
     "Effect",
     "Event",
+    "FunctionTool",
     "MessageCompleted",
     "MessageDelta",
     "Prepared",
@@ -65,6 +69,7 @@ __all__ = [
     "ToolSpec",
     "TurnCompleted",
     "__version__",
+    "tool",
 ]
 
 

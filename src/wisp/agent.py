@@ -52,7 +52,8 @@ class Agent:
         approve: asked about every operation the mode asks about; without it such operations are refused
             and the model is told.
         provider: an object to ask instead of a configured service.
-        tools: tools besides the built-in ones.
+        tools: tools besides the built-in ones: functions with annotations (their calls are asked about; see
+            `wisp.tool` to say otherwise) or objects with the `Tool` protocol.
         only_tools: names of the tools to offer; None for all, empty for none.
         instructions: more text for the model, after everything else.
         answer: gives the words for each question: of the model, or whether a limit may be passed; without it
@@ -72,7 +73,7 @@ class Agent:
         permission_mode: str = "ask",
         approve: Approve | None = None,
         provider: Provider | None = None,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[Tool | Callable[..., Any]] = (),
         only_tools: Sequence[str] | None = None,
         instructions: str = "",
         answer: Answerer | None = None,
@@ -102,7 +103,7 @@ class Agent:
             resume=resume,
         )
         self._provider = provider
-        self._tools = tuple(tools)
+        self._tools = tuple(_tool(given) for given in tools)
         self._approver = _Callback(approve) if approve is not None else None
         self._questioner = _Words(answer) if answer is not None else None
         self._boundary = boundary
@@ -217,6 +218,15 @@ class Agent:
             except OpenFailed as exc:
                 raise AgentError(str(exc)) from None
         return self._host
+
+
+def _tool(given: Tool | Callable[..., Any]) -> Tool:
+    """A function as a tool; what is one already needs nothing of that room."""
+    if hasattr(given, "prepare"):
+        return given  # type: ignore[return-value]
+    from wisp.tools.functions import as_tool
+
+    return as_tool(given)
 
 
 class _Words:
