@@ -30,7 +30,8 @@ from wisp.messages.content import Text
 from wisp.messages.tool import Effect, Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext, Tool
 from wisp.tools.render import MAX_BYTES, clip_bytes
-from wisp.tools.signature import Signature, plain_value
+from wisp.tools.shapes import plain_value
+from wisp.tools.signature import Signature
 from wisp.workspace.stop import Stopped
 
 P = ParamSpec("P")

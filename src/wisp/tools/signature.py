@@ -1,8 +1,6 @@
 """What a function takes: from annotations to a JSON Schema, and from JSON to the values it is called with.
 
-Understood are plain types, `Literal`, enums, optional ones, lists, sets, tuples, dicts, dates, dataclasses,
-`TypedDict`, msgspec structs and pydantic models (which are recognised, never imported).  Knows nothing of
-running anything.
+Knows nothing of running anything.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ import msgspec
 from wisp.tools.base import RunContext
 from wisp.tools.docstring import read
 from wisp.tools.schema import decode
+from wisp.tools.shapes import plain_value, schema_of_type, validated
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -55,7 +54,12 @@ class Signature:
                     _field(parameter, hints[parameter.name], words.arguments.get(parameter.name, ""))
                 )
         self._struct = msgspec.defstruct(name.replace("-", "_"), fields, kw_only=True)
-        self.schema = _schema(self._struct, name)
+        try:
+            made = schema_of_type(self._struct)
+        except TypeError as exc:
+            raise TypeError(f"{name}: a parameter's type cannot be described to a model: {exc}") from None
+        made.pop("title", None)
+        self.schema = made | {"additionalProperties": False}
 
     def decoded(self, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The values to call the function with: by place, and by name.
@@ -63,7 +67,7 @@ class Signature:
         Raises:
             ToolFailure: `invalid_arguments`, naming the argument and what was expected.
         """
-        made = decode(self._struct, arguments, tool=self._name, dec_hook=_validated)
+        made = decode(self._struct, arguments, tool=self._name, dec_hook=validated)
         values = {field: getattr(made, field) for field in self._struct.__struct_fields__}
         return [values.pop(name) for name in self._positional if name in values], values
 
@@ -73,19 +77,8 @@ class Signature:
         Raises:
             ToolFailure: as `decoded`.
         """
-        made = decode(self._struct, arguments, tool=self._name, dec_hook=_validated)
+        made = decode(self._struct, arguments, tool=self._name, dec_hook=validated)
         return typing.cast("dict[str, Any]", msgspec.to_builtins(made, enc_hook=plain_value))
-
-
-def plain_value(value: Any) -> Any:
-    """A pydantic model as JSON values.
-
-    Raises:
-        TypeError: it is none.
-    """
-    if _is_model(type(value)):
-        return value.model_dump(mode="json")
-    raise TypeError(f"a {type(value).__qualname__} cannot be written as JSON")
 
 
 def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
@@ -137,48 +130,3 @@ def _takes_none(hint: Any) -> bool:
         hint = typing.get_args(hint)[0]
     union = typing.get_origin(hint) in (types.UnionType, typing.Union)
     return union and types.NoneType in typing.get_args(hint)
-
-
-def _schema(struct: type[msgspec.Struct], name: str) -> dict[str, Any]:
-    beside: dict[str, Any] = {}
-    """Definitions that pydantic made."""
-
-    def described(kind: type) -> dict[str, Any]:
-        if not _is_model(kind):
-            raise NotImplementedError
-        made = kind.model_json_schema(ref_template=f"#/$defs/{kind.__name__}__{{model}}")  # type: ignore[attr-defined]
-        for key, value in made.pop("$defs", {}).items():
-            beside[f"{kind.__name__}__{key}"] = value
-        return typing.cast("dict[str, Any]", made)
-
-    try:
-        whole = msgspec.json.schema(struct, schema_hook=described)
-    except (TypeError, NotImplementedError) as exc:
-        said = str(exc).partition("\n")[0]
-        raise TypeError(f"{name}: a parameter's type cannot be described to a model: {said}") from None
-    definitions = whole.pop("$defs") | beside
-    made: dict[str, Any] = definitions.pop(whole["$ref"].rpartition("/")[2])
-    made.pop("title", None)
-    return made | {"additionalProperties": False} | ({"$defs": definitions} if definitions else {})
-
-
-def _validated(kind: type, value: Any) -> Any:
-    """What pydantic makes of a JSON value."""
-    if not _is_model(kind):
-        raise NotImplementedError(f"{kind.__qualname__} cannot be made from JSON")
-    try:
-        return kind.model_validate(value)  # type: ignore[attr-defined]
-    except ValueError as exc:
-        raise ValueError(_faults(exc)) from None
-
-
-def _faults(exc: ValueError) -> str:
-    """pydantic's complaints as one line."""
-    errors = getattr(exc, "errors", None)
-    if not callable(errors):
-        return str(exc)
-    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}".lstrip(": ") for one in errors())
-
-
-def _is_model(kind: Any) -> bool:
-    return isinstance(kind, type) and hasattr(kind, "model_validate") and hasattr(kind, "model_json_schema")
