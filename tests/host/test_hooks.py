@@ -16,7 +16,7 @@ from wisp.harness.gate import Gate
 from wisp.harness.toolbox import Toolbox
 from wisp.host.hookrun import EVENTS, Runner, matched
 from wisp.host.hooks import CallHooks
-from wisp.host.settings import Hook, HookGroup
+from wisp.host.tables import Hook, HookGroup
 from wisp.messages.content import ToolCall
 from wisp.messages.ids import SystemClock
 from wisp.messages.tool import ToolOutcome

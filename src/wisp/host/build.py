@@ -75,6 +75,8 @@ class Overrides(msgspec.Struct, frozen=True):
     """Added to those that are built in."""
     instructions: tuple[str, ...] = ()
     """Blocks after all others."""
+    prompt: str = ""
+    """What every request begins with, instead of wisp's own words."""
     hurry: asyncio.Event | None = None
     """Once it is set, nobody is waited for any more."""
     storage: Storage | None = None
@@ -123,7 +125,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
     external.begin(configured, workspace, env, clock, box)
-    stack = instruction_stack(configured, workspace, clock)
+    stack = instruction_stack(configured, workspace, clock, own.prompt)
     talks = own.questioner or questions
     ledger = ReadLedger()
     hooking = _hooks(settings, workspace, child_env, clock, ledger)
@@ -263,11 +265,11 @@ def _checking(
     """What holds the answers against the schema that was asked for, and how the model is told of it."""
     if not request.output_schema:
         return None, []
-    from wisp.host.answers import WISH, AnswerCheck, read_schema
+    from wisp.host.answers import WISH, AnswerCheck, read_schema, schema_judge
 
     schema = read_schema(absolute(request.output_schema, configured.cwd))
     told = block("schema", WISH + msgspec.json.encode(schema).decode(), "--output-schema")
-    return AnswerCheck(schema, clock, inner), [told]
+    return AnswerCheck(schema_judge(schema), clock, inner), [told]
 
 
 def _close_to_others(env: Mapping[str, str], key_names: Sequence[str], has_key: bool) -> None:

@@ -16,11 +16,12 @@ from typing import Any
 
 import msgspec
 
-from wisp.host.settings import Hook, HookGroup
+from wisp.host.tables import Hook, HookGroup
 from wisp.loop.settle import uncancelled
 from wisp.messages.codec import ascii_json, clean
 from wisp.messages.ids import Clock
 from wisp.workspace.errors import Refused
+from wisp.workspace.files import read_whole
 from wisp.workspace.process import quiet_environment, run
 from wisp.workspace.root import Workspace
 from wisp.workspace.stop import StopToken
@@ -50,6 +51,8 @@ EVENTS = (
     "UserPromptSubmit",
 )
 """Those whose hooks are run."""
+GUARDS = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit"})
+"""Where a hook that is not what was approved blocks: a guard must not vanish by a change of its script."""
 CALLS = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"})
 
 
@@ -258,7 +261,8 @@ class Runner:
             self._pool = ThreadPoolExecutor(MOST_AT_ONCE, "wisp-hook")
         stop = StopToken()
         loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(self._pool, self._command, hook, ascii_json(dict(payload)), limit, stop)
+        sent = ascii_json(dict(payload))
+        work = loop.run_in_executor(self._pool, self._command, event, hook, sent, limit, stop)
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -282,7 +286,19 @@ class Runner:
             return Ran(hook.name, 0, said, "")
         return Ran(hook.name, None, "", f"it returned {type(said).__name__}, not a dict, a str or None")
 
-    def _command(self, hook: Hook, payload: bytes, limit: float, stop: StopToken) -> Ran:
+    def _changed(self, hook: Hook) -> str:
+        """Which file of a hook is not what it was approved as; empty for none."""
+        for path, digest in hook.files.items():
+            try:
+                now = read_whole(self._workspace, self._workspace.place(path), MOST_OUTPUT).digest
+            except Refused:
+                now = ""
+            if now != digest:
+                why = f"{path}, which the hook runs, changed since it was approved"
+                return f"{why}; look at it, then 'wisp trust allow'"
+        return ""
+
+    def _command(self, event: str, hook: Hook, payload: bytes, limit: float, stop: StopToken) -> Ran:
         out, err = bytearray(), bytearray()
 
         def into(buffer: bytearray) -> Callable[[bytes], bool]:
@@ -292,6 +308,8 @@ class Runner:
 
             return take
 
+        if changed := self._changed(hook):
+            return Ran(hook.command, 2 if event in GUARDS else None, "", changed)
         argv = [self._shell, "-c", hook.command]
         if hook.args is not None:
             argv = [_placed(word, self._workspace.cwd) for word in (hook.command, *hook.args)]

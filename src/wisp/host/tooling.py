@@ -29,11 +29,19 @@ def offered(
 ) -> Sequence[Tool]:
     """Everything the model is offered: what is always there, what makes sense here, a program's own.
 
+    A program's tool takes the place of a built-in one of its name.
+
     Raises:
-        OpenFailed: the settings name a tool that there is not.
+        OpenFailed: the settings name a tool that there is not, or two of the program's have one name.
     """
+    named = {tool.spec.name: tool for tool in own}
+    if len(named) < len(own):
+        names = [tool.spec.name for tool in own]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise OpenFailed(f"two tools are named {twice!r}; give one of them another name", 2)
     more = (*skill_tools(configured, skills), *_talking_tools(questioner))
-    return _offered([*built_in, *more, *own], configured.settings)
+    others = [tool for tool in (*built_in, *more) if tool.spec.name not in named]
+    return _offered([*others, *own], configured.settings)
 
 
 def built_in_tools(
