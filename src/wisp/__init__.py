@@ -203,17 +203,17 @@ __all__ = [
     "tool",
 ]
 
+if not TYPE_CHECKING:  # else every name, also a misspelt one, would be there for type checkers
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'wisp' has no attribute {name!r}")
-    from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'wisp' has no attribute {name!r}")
+        from importlib import import_module
 
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+        value = getattr(import_module(home), name)
+        globals()[name] = value
+        return value
 
-
-def __dir__() -> list[str]:
-    return __all__
+    def __dir__() -> list[str]:
+        return __all__

@@ -41,15 +41,15 @@ __all__ = [
     "raw_call",
 ]
 
+if not TYPE_CHECKING:  # else every name, also a misspelt one, would be there for type checkers
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'wisp.testing' has no attribute {name!r}")
-    from importlib import import_module
+    def __getattr__(name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'wisp.testing' has no attribute {name!r}")
+        from importlib import import_module
 
-    return getattr(import_module(home), name)
+        return getattr(import_module(home), name)
 
-
-def __dir__() -> list[str]:
-    return __all__
+    def __dir__() -> list[str]:
+        return __all__
