@@ -32,12 +32,12 @@ from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
 from wisp.host.news import HostNews
 from wisp.host.paths import environment as process_environment
+from wisp.host.plugging import load_extensions, make_hooks, plugged_notes, watch_plugged
 from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import known_secrets, without_secrets
 from wisp.host.service import Attach, SessionHost
 from wisp.host.settings import (
-    Settings,
     absolute,
 )
 from wisp.host.snapshot import Snapshot
@@ -61,7 +61,7 @@ from wisp.workspace.root import Workspace
 if TYPE_CHECKING:
     from wisp.host.answers import AnswerCheck
     from wisp.host.conversation import Conversation
-    from wisp.host.hooking import Hooking
+    from wisp.host.extending import Extensions
 
 
 class Overrides(msgspec.Struct, frozen=True):
@@ -114,7 +114,8 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
     settings = configured.settings
-    service, workspace = await _foundation(request, own, configured, env, clock)
+    extensions = await load_extensions(request, configured, env, clock)
+    service, workspace = await _foundation(request, own, configured, env, clock, extensions)
     questions = PendingQuestions() if request.converses and own.questioner is None else None
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
@@ -128,8 +129,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     stack = instruction_stack(configured, workspace, clock, own.prompt)
     talks = own.questioner or questions
     ledger = ReadLedger()
-    hooking = _hooks(settings, workspace, child_env, clock, ledger)
-    problems = map(str, configured.resolved.problems)
+    hooking = make_hooks(settings, workspace, child_env, clock, ledger, extensions)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     asked, fixed = own.approver or pending, own.provider is not None
     delegation = Delegation(
@@ -137,19 +137,20 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             request, configured, env, child_env, clock, service, workspace, box, stack, hooking, asked, fixed
         )
     )
-    tools = offered(configured, built_in, stack.skills, talks, (*delegation.tools(), *own.tools))
+    added = (*delegation.tools(), *own.tools)
+    tools = offered(configured, built_in, stack.skills, talks, added, extensions)
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     gate = Gate(policy, asked, _masker(env, service))
     external.mask(gate.masker)
     checker, wish = _checking(request, configured, clock, own.boundary)
-    boundary: Boundary | None = checker or own.boundary
+    boundary = checker or own.boundary
     news = HostNews(workspace, backgrounds, trusted=configured.trusted, servers=external.servers)
     if hooking is not None:
         boundary, hooking.say, hooking.runner.mask = hooking.boundary(boundary), news.say, gate.masker.mask
     told = [block("program", text, "the calling program") for text in own.instructions]
-    blocks = [*stack.blocks, *told, *wish]
+    more = await extensions.blocks() if extensions is not None else ()
+    blocks = [*stack.blocks, *more, *told, *wish]
     storage, resumed, session_id = _storage(request, configured, clock, own.storage)
-    files = _file_history(storage, workspace, configured)
     host = assemble_host(
         provider=service.provider,
         model=service.model,
@@ -165,7 +166,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             skills=stack.skills,
             news=news,
             values={"ATTRIBUTION": attribution(settings)},
-            files=files,
+            files=_file_history(storage, workspace, configured),
             prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
             save_plan=_plan_saver(configured, clock),
             hooks=hooking.calls if hooking is not None else None,
@@ -183,16 +184,17 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
         clock=clock,
         sandbox=box_state(box),
         notes=(
-            *problems,
+            *map(str, configured.resolved.problems),
             *service.notes,
             *mended,
             *stack.notes,
-            *(hooking.runner.notes if hooking is not None else ()),
             *external.notes,
             *delegation.notes,
+            *plugged_notes(hooking, extensions),
         ),
         on_close=_closing(external, backgrounds, box, workspace, service),
     )
+    host.extensions = extensions
     _connect(host, request, checker, backgrounds, external)
     delegation.parent = host
     if request.record or request.replay:
@@ -201,13 +203,19 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
 
 
 async def _foundation(
-    request: OpenRequest, own: Overrides, configured: Configured, env: Mapping[str, str], clock: Clock
+    request: OpenRequest,
+    own: Overrides,
+    configured: Configured,
+    env: Mapping[str, str],
+    clock: Clock,
+    extensions: Extensions | None,
 ) -> tuple[ModelService, Workspace]:
     """Whom the run asks and where it works; a run whose limits cannot be read is not begun."""
     if configured.lost_bounds:
         raise OpenFailed("; ".join(configured.lost_bounds) + "; a run without this limit is not begun")
     try:
-        service = await model_service(request, own.provider, configured, env, clock)
+        service = extensions.service(configured.settings) if extensions and not own.provider else None
+        service = service or await model_service(request, own.provider, configured, env, clock)
         folders = [absolute(folder, configured.cwd) for folder in configured.settings.add_dir]
         return service, Workspace(configured.cwd, folders)
     except (ConfigError, Refused) as exc:
@@ -281,18 +289,6 @@ def _close_to_others(env: Mapping[str, str], key_names: Sequence[str], has_key: 
         keep_private(secret)
 
 
-def _hooks(
-    settings: Settings, workspace: Workspace, env: Mapping[str, str], clock: Clock, ledger: ReadLedger
-) -> Hooking | None:
-    """The hooks that the settings name; without any, nothing is imported."""
-    if not settings.hooks:
-        return None
-    from wisp.host.hooking import Hooking
-    from wisp.host.hookrun import Runner
-
-    return Hooking(Runner(settings.hooks, workspace, env, clock, settings.shell), workspace, ledger, clock)
-
-
 def _file_history(storage: Storage, workspace: Workspace, configured: Configured) -> FileHistory | None:
     """What undoes changes of files, for a session that is kept."""
     if not storage.where:
@@ -312,16 +308,7 @@ def _connect(
     """Let what has something to tell reach the front ends."""
     if checker is not None:
         checker.tell = host.tell
-    if (hooking := host.hooking) is not None:
-        hooking.watch(host.snapshot, host.tell, host.events, converses=request.converses)
-        host.session.window.watch = hooking
-        if request.opened == "again":
-            hooking.leaving = "other"
-        else:
-            source = (
-                "resume" if host.snapshot().resumed else "clear" if request.opened == "clear" else "startup"
-            )
-            hooking.begin(source)
+    watch_plugged(host, request)
     external.watch(lambda said: host.tell(ErrorReported(said, "mcp")))
     backgrounds.on_end = _telling(host, asyncio.get_running_loop())
 

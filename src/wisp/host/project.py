@@ -168,7 +168,7 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _pinned(project: ProjectFile, key: str, value: Any) -> Any:
+def _pinned(project: ProjectFile, key: str, value: Any, own: Settings, problems: list[Problem]) -> Any:
     """Hooks and extensions with the digests of the files that they were approved with."""
     if key == "hooks" and isinstance(value, dict):
         return {
@@ -176,6 +176,10 @@ def _pinned(project: ProjectFile, key: str, value: Any) -> Any:
             for event, group_list in value.items()
         }
     if key == "extensions" and isinstance(value, dict):
+        for name in sorted(value.keys() & own.extensions.keys()):
+            why = f"the extension {name!r} of the project is ignored; your settings have one of that name"
+            problems.append(Problem(FILE, 0, why, f"extensions.{name}"))
+        value = {name: table for name, table in value.items() if name not in own.extensions}
         return {
             name: {
                 **table,
@@ -223,7 +227,7 @@ def admitted(project: ProjectFile, own: Settings, approved: str) -> tuple[Layer,
         elif key == "mcp_servers":
             continue
         elif kind == "text" or (kind == "executing" and trusted):
-            values[key] = _pinned(project, key, value)
+            values[key] = _pinned(project, key, value, own, problems)
         elif kind == "narrowing":
             narrow = _narrower(key, value, getattr(own, key))
             if narrow is not None:

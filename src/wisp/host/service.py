@@ -65,6 +65,7 @@ from wisp.session.runner import CodingSession
 from wisp.session.storage import StorageFailed
 
 if TYPE_CHECKING:
+    from wisp.host.extending import Extensions
     from wisp.host.hooking import Hooking
 
 Attach = Callable[[Prompt], Awaitable[tuple[UserBlock, ...]]]
@@ -94,6 +95,7 @@ class SessionHost:
         hooking: Hooking | None = None,
     ) -> None:
         self.hooking = hooking
+        self.extensions: Extensions | None = None
         self._session = session
         self._snapshot = snapshot
         self._clock = clock
@@ -265,6 +267,8 @@ class SessionHost:
             await self.settled()
         if self.hooking is not None:
             await self.hooking.close()
+        if self.extensions is not None:
+            await self.extensions.close()
         self._subscribers.close()
         self.harness.toolbox.close()
         self._session.close()
@@ -361,7 +365,8 @@ class SessionHost:
                 if isinstance(event, AgentCompleted):
                     last = event
                 else:
-                    self._publish(event)
+                    shown = self.extensions.shown if self.extensions is not None else None
+                    self._publish(event if shown is None else await shown(event))
         return last
 
     async def _configure(self, command: Configure) -> None:
