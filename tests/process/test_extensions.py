@@ -297,3 +297,31 @@ def test_what_is_not_used_is_not_imported(tmp_path: Path) -> None:
     assert not {
         name for name in loaded if name.startswith(("wisp.mcp", "wisp.extensions", "wisp.host.fetching"))
     }
+
+
+def test_web_fetch_is_there_where_it_is_named_or_the_network_is_open_and_is_asked_about(
+    tmp_path: Path,
+) -> None:
+    def offered(*args: str, more: str = "") -> bool:
+        with ServerThread(answers(Step(text="ok"))) as server:
+            wisp = program(tmp_path, server, more)
+            assert wisp.run("-p", "go", *args).returncode == 0
+            return b'"web_fetch"' in server.requests[0].body
+
+    assert not offered()
+    assert offered(more="[extensions.web_fetch]\n")
+    assert offered("--network", "on")
+    assert not offered("--network", "on", more="[extensions.web_fetch]\nenabled = false\n")
+
+    with ServerThread([{"text": "<p>THE PAGE"}]) as site:
+        where = site.url.removeprefix("http://")
+        call = Step(calls=(Call("web_fetch", {"url": f"http://{where}/missing"}),))
+        named = f'[extensions.web_fetch]\noptions = {{ private_hosts = ["{where}"] }}\n'
+        for allow, wanted in (
+            ((), "nobody can be asked"),
+            (("--allow", f"web_fetch({where})"), "answered 404"),
+        ):
+            with ServerThread(answers(call, Step(text="ok"))) as server:
+                wisp = program(tmp_path, server, named)
+                wisp.run("-p", "go", *allow)
+                assert wanted in body(server.requests[1])

@@ -28,6 +28,7 @@ from wisp.host.configure import Configured
 from wisp.host.events import Envelope, ErrorReported, ToolExecutionEnded, wire
 from wisp.host.hookrun import Function
 from wisp.host.isolating import BridgedProvider, IsolatedTool
+from wisp.host.plugging import extensions_of
 from wisp.host.project import FILE
 from wisp.host.registry import API, Command, Observer, Offered, Registry, Say
 from wisp.host.settings import Settings
@@ -108,7 +109,7 @@ class Extensions:
             own_process: what they print is kept off standard output.
             parts: of the conversation, for extensions that come with Wisp.
         """
-        tables = {n: t for n, t in configured.settings.extensions.items() if t.enabled}
+        tables = {n: t for n, t in extensions_of(configured.settings).items() if t.enabled}
         loop = asyncio.get_running_loop()
         if own_process:
             self._undo = keep_prints_off(lambda said: self._from_thread(loop, said))

@@ -12,6 +12,7 @@ from wisp.host.client import OpenRequest
 from wisp.host.configure import Configured
 from wisp.host.service import SessionHost
 from wisp.host.settings import Settings
+from wisp.host.tables import ExtensionSettings
 from wisp.messages.ids import Clock
 from wisp.tools.ledger import ReadLedger
 from wisp.workspace.root import Workspace
@@ -21,16 +22,24 @@ if TYPE_CHECKING:
     from wisp.host.hooking import Hooking
 
 
+def extensions_of(settings: Settings) -> Mapping[str, ExtensionSettings]:
+    """Those that the settings name, and `web_fetch` where they open the network."""
+    if settings.network == "none" or "web_fetch" in settings.extensions:
+        return settings.extensions
+    return {**settings.extensions, "web_fetch": ExtensionSettings()}
+
+
 async def load_extensions(
     request: OpenRequest, configured: Configured, env: Mapping[str, str], clock: Clock
 ) -> Extensions | None:
     """The extensions that the settings name; without any, nothing is imported."""
-    if not any(table.enabled for table in configured.settings.extensions.values()):
+    tables = extensions_of(configured.settings)
+    if not any(table.enabled for table in tables.values()):
         return None
     from wisp.host.extending import Extensions
 
     found = Extensions()
-    await found.load(configured, own_process=request.own_process, parts=(env, clock))
+    await found.load(configured, own_process=request.own_process, parts=(env, configured.settings.network))
     return found
 
 
