@@ -183,6 +183,22 @@ def test_continue_false_ends_the_run_after_the_call_and_says_why(tmp_path: Path)
     assert "quota of the day" in done.stderr + done.stdout
 
 
+def test_the_hooks_of_a_place_are_listed_with_where_they_come_from(tmp_path: Path) -> None:
+    with ServerThread([]) as server:
+        world = World(tmp_path, server, table("Stop", "mine"))
+        (world.project / ".wisp").mkdir()
+        (world.project / ".wisp" / "settings.toml").write_text(table("PreToolUse", "./theirs.sh", "Bash"))
+        before = world.program.run("hooks", "list").stdout
+        assert world.program.run("trust", "allow").returncode == 0
+        rows = json.loads(world.program.run("hooks", "list", "--json").stdout)["hooks"]
+    assert "theirs" not in before
+    assert [(row["event"], row["matcher"], row["command"]) for row in rows] == [
+        ("PreToolUse", "Bash", "./theirs.sh"),
+        ("Stop", "", "mine"),
+    ]
+    assert [row["source"] for row in rows] == ["the project, as approved", "your settings"]
+
+
 def test_a_subagent_has_hooks_of_its_own_start_and_stop(tmp_path: Path) -> None:
     def answer(request: Request) -> Step:
         if b"You are a subagent" in request.body:

@@ -176,8 +176,12 @@ def _session_rule(prepared: Prepared) -> str:
         return f"bash({' '.join(words)})" if words and storable(words) else ""
     if effect.kind == "ask" and effect.target == prepared.tool:
         return prepared.tool
-    if effect.kind == "network" and not any(c in effect.target for c in "*?[]()"):
-        return f"{prepared.tool}({effect.target})"
+    if (
+        effect.kind == "network"
+        and prepared.tool == "web_fetch"
+        and not any(c in effect.target for c in "*?[]()")
+    ):
+        return f"web_fetch({effect.target})"
     if effect.kind == "write" and effect.inside and not any(c in effect.target for c in "*?[]()"):
         return f"edit({effect.target})"
     return ""

@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -32,7 +33,15 @@ from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
 from wisp.host.news import HostNews
 from wisp.host.paths import environment as process_environment
-from wisp.host.plugging import load_extensions, make_hooks, plugged_notes, watch_plugged
+from wisp.host.plugging import (
+    load_extensions,
+    make_hooks,
+    outside_tools,
+    plugged_blocks,
+    plugged_boundary,
+    plugged_notes,
+    watch_plugged,
+)
 from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import known_secrets, without_secrets
@@ -129,39 +138,36 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     stack = instruction_stack(configured, workspace, clock, own.prompt)
     talks = own.questioner or questions
     ledger = ReadLedger()
-    hooking = make_hooks(settings, workspace, child_env, clock, ledger, extensions)
+    hooks = make_hooks(settings, workspace, child_env, clock, ledger, extensions)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     asked, fixed = own.approver or pending, own.provider is not None
-    delegation = Delegation(
-        Surroundings(
-            request, configured, env, child_env, clock, service, workspace, box, stack, hooking, asked, fixed
-        )
+    more = partial(outside_tools, external, extensions)
+    around = Surroundings(
+        request, configured, env, child_env, clock, service, workspace, box, stack, hooks, asked, fixed, more
     )
+    delegation = Delegation(around)
     added = (*delegation.tools(), *own.tools)
     tools = offered(configured, built_in, stack.skills, talks, added, extensions)
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     gate = Gate(policy, asked, _masker(env, service))
     external.mask(gate.masker)
     checker, wish = _checking(request, configured, clock, own.boundary)
-    boundary = checker or own.boundary
     news = HostNews(workspace, backgrounds, trusted=configured.trusted, servers=external.servers)
-    if hooking is not None:
-        boundary, hooking.say, hooking.runner.mask = hooking.boundary(boundary), news.say, gate.masker.mask
+    outside = await external.tools(not request.converses, settings.max_time, own.hurry)
     told = [block("program", text, "the calling program") for text in own.instructions]
-    more = await extensions.blocks() if extensions is not None else ()
-    blocks = [*stack.blocks, *more, *told, *wish]
+    blocks = [*stack.blocks, *external.blocks(), *await plugged_blocks(extensions), *told, *wish]
     storage, resumed, session_id = _storage(request, configured, clock, own.storage)
     host = assemble_host(
         provider=service.provider,
         model=service.model,
         tools=tools,
-        external_tools=await external.tools(not request.converses, settings.max_time, own.hurry),
+        external_tools=outside,
         gate=gate,
         approvals=pending,
         around=Around(
             questions=questions,
             questioner=talks,
-            boundary=boundary,
+            boundary=plugged_boundary(hooks, checker or own.boundary, news, gate),
             day_file=configured.paths.day_file,
             skills=stack.skills,
             news=news,
@@ -169,8 +175,8 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             files=_file_history(storage, workspace, configured),
             prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
             save_plan=_plan_saver(configured, clock),
-            hooks=hooking.calls if hooking is not None else None,
-            hooking=hooking,
+            hooks=hooks.calls if hooks is not None else None,
+            hooking=hooks,
             branch=stack.branch,
             attach=_attacher(built_in, gate, request.attach),
             external=external,
@@ -190,15 +196,13 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             *stack.notes,
             *external.notes,
             *delegation.notes,
-            *plugged_notes(hooking, extensions),
+            *plugged_notes(hooks, extensions),
         ),
         on_close=_closing(external, backgrounds, box, workspace, service),
     )
-    host.extensions = extensions
+    host.extensions, delegation.parent = extensions, host
     _connect(host, request, checker, backgrounds, external)
-    delegation.parent = host
-    if request.record or request.replay:
-        _tell_variables(service.transport, host.snapshot(), blocks)
+    _tell_variables(request, service.transport, host.snapshot(), blocks)
     return host
 
 
@@ -335,8 +339,12 @@ def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str]:
     return keep
 
 
-def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Sequence[Block]) -> None:
-    """Say what of this run's requests another run will have otherwise."""
+def _tell_variables(
+    request: OpenRequest, transport: Transport | None, snapshot: Snapshot, blocks: Sequence[Block]
+) -> None:
+    """Say what of a recorded run's requests another run will have otherwise."""
+    if not (request.record or request.replay):
+        return
     from wisp.providers.replayed import RecordingTransport, ReplayTransport
 
     assert isinstance(transport, RecordingTransport | ReplayTransport)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -44,6 +44,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     approver: Approver | None
     fixed_model: bool
     """The program brought the model, and there is no other."""
+    more: Callable[[], Sequence[Tool]]
+    """Tools of servers and extensions, which a subagent has where its definition names them."""
 
 
 class Delegation:

@@ -340,6 +340,21 @@ class Runner:
         return Ran(hook.command, code, self.mask(out.decode("utf-8", "replace")), self.mask(said))
 
 
+def listed(groups: Mapping[str, Sequence[HookGroup]]) -> list[dict[str, str]]:
+    """Each hook of the settings in a row of words."""
+    return [
+        {
+            "event": event + ("" if event in EVENTS else " (not run)"),
+            "matcher": group.matcher,
+            "command": " ".join((hook.command, *(hook.args or ()))),
+            "source": "the project, as approved" if hook.of_project else "your settings",
+        }
+        for event, of_event in sorted(groups.items())
+        for group in of_event
+        for hook in group.hooks
+    ]
+
+
 def matched(matcher: str, values: Sequence[str]) -> str | None:
     """The first of `values` that a matcher has; None where it has none.
 

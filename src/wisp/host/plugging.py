@@ -8,12 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from wisp.context.blocks import Block
+from wisp.harness.gate import Gate
 from wisp.host.client import OpenRequest
 from wisp.host.configure import Configured
+from wisp.host.external import External
+from wisp.host.news import HostNews
 from wisp.host.service import SessionHost
 from wisp.host.settings import Settings
 from wisp.host.tables import ExtensionSettings
+from wisp.loop.boundary import Boundary
 from wisp.messages.ids import Clock
+from wisp.tools.base import Tool
 from wisp.tools.ledger import ReadLedger
 from wisp.workspace.root import Workspace
 
@@ -61,6 +67,26 @@ def make_hooks(
     runner = Runner(settings.hooks, workspace, env, clock, settings.shell)
     runner.functions = functions
     return Hooking(runner, workspace, ledger, clock)
+
+
+async def plugged_blocks(extensions: Extensions | None) -> list[Block]:
+    """Their parts of the instructions."""
+    return await extensions.blocks() if extensions is not None else []
+
+
+def plugged_boundary(
+    hooking: Hooking | None, inner: Boundary | None, news: HostNews, gate: Gate
+) -> Boundary | None:
+    """Where hooks are asked between two requests; `inner` alone where there are none."""
+    if hooking is None:
+        return inner
+    hooking.say, hooking.runner.mask = news.say, gate.masker.mask
+    return hooking.boundary(inner)
+
+
+def outside_tools(external: External, extensions: Extensions | None) -> list[Tool]:
+    """Tools of servers and extensions at this moment, for subagents whose definitions name them."""
+    return [*external.known(), *(extensions.tools(set()) if extensions is not None else ())]
 
 
 def plugged_notes(hooking: Hooking | None, extensions: Extensions | None) -> list[str]:

@@ -199,7 +199,8 @@ def _hooks_pinned(project: ProjectFile, group: Any) -> Any:
     for hook in _list(group.get("hooks")):
         if isinstance(hook, dict):
             named = _words_of({"": [{"hooks": [hook]}]})
-            hook = {**hook, "files": {word: project.files[word] for word in named if word in project.files}}
+            files = {word: project.files[word] for word in named if word in project.files}
+            hook = {**hook, "files": files, "of_project": True}
         hooks.append(hook)
     return {**group, "hooks": hooks}
 

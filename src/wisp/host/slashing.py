@@ -259,6 +259,13 @@ class Slashes:
     async def _do_mcp(self, rest: str) -> Reply:
         return Reply(servers_text(self._talk.snapshot()))
 
+    async def _do_hooks(self, rest: str) -> Reply:
+        rows = await asyncio.to_thread(self._talk.library.hooks)
+        return Reply(
+            "\n".join(f"{r['event']} {r['matcher'] or '*'}: {r['command']} ({r['source']})" for r in rows)
+            or "the settings name no hooks"
+        )
+
     async def _do_copy(self, rest: str) -> Reply:
         answer = self._talk.host.view.run.answer
         if not answer:

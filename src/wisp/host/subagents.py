@@ -30,6 +30,7 @@ from wisp.host.events import (
     ToolCalled,
     ToolExecutionStarted,
 )
+from wisp.host.external import is_of
 from wisp.host.service import SessionHost
 from wisp.host.settings import Settings
 from wisp.loop.limits import Limits
@@ -345,7 +346,7 @@ def _rights(agent: Agent, cwd: str) -> Callable[[Policy], Policy]:
     that only reads."""
 
     def made(policy: Policy) -> Policy:
-        mode = policy.mode if agent.writes else "read-only"
+        mode = policy.mode if agent.acts else "read-only"
         return msgspec.structs.replace(policy, mode=mode, root=cwd)
 
     return made
@@ -355,4 +356,4 @@ def _chosen(agent: Agent, tools: Sequence[Tool]) -> list[Tool]:
     names = agent.tools
     if names is None:
         return [tool for tool in tools if tool.spec.name not in {*WRITING, "process"}]
-    return [tool for tool in tools if tool.spec.name in names]
+    return [tool for tool in tools if any(is_of(tool.spec.name, name) for name in names)]

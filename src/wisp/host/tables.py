@@ -18,6 +18,8 @@ class Hook(msgspec.Struct, frozen=True, rename={"background": "async"}):
     """Where given, `command` is a program that is started with these, without a shell."""
     background: bool = False
     """`async` in the file: nobody waits for it, and what it answers decides nothing."""
+    of_project: bool = False
+    """Set by Wisp for a project's hooks, whatever the file says."""
     files: dict[str, str] = {}
     """SHA-256 digests of files it runs, by path below the workspace; it is not run where one differs.  A
     project's hooks have those of the files they were approved with."""
