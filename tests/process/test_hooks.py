@@ -199,6 +199,28 @@ def test_the_hooks_of_a_place_are_listed_with_where_they_come_from(tmp_path: Pat
     assert [row["source"] for row in rows] == ["the project, as approved", "your settings"]
 
 
+def test_ten_hooks_of_other_events_start_nothing_before_the_first_request(tmp_path: Path) -> None:
+    """Counted, not timed: each would leave a file."""
+    tables = [
+        table(event, f"touch {event}-{n}")
+        for n in range(2)
+        for event in ("PreToolUse", "PostToolUse", "PreCompact", "SubagentStop", "PermissionRequest")
+    ]
+    seen: list[list[str]] = []
+
+    def answer(request: Request) -> Step:
+        seen.append(sorted(path.name for path in world.project.iterdir()))
+        if request.last_result:
+            return Step(text="ok")
+        return Step(calls=(Call("bash", {"command": "true"}),))
+
+    with ServerThread(answer) as server:
+        world = World(tmp_path, server, *tables)
+        world.program.run("-p", "go", "--permission-mode", "full")
+    assert seen[0] == []
+    assert seen[1] == ["PostToolUse-0", "PostToolUse-1", "PreToolUse-0", "PreToolUse-1"]
+
+
 def test_a_subagent_has_hooks_of_its_own_start_and_stop(tmp_path: Path) -> None:
     def answer(request: Request) -> Step:
         if b"You are a subagent" in request.body:
