@@ -11,7 +11,7 @@ from wisp.harness.masking import Masker
 from wisp.harness.ports import Advice, ApprovalAnswer, Approver
 from wisp.loop.ports import Emit
 from wisp.messages.content import Text
-from wisp.messages.tool import ToolOutcome
+from wisp.messages.tool import Effect, ToolOutcome
 from wisp.policy.command import plain_words, storable
 from wisp.policy.decide import Policy, decide
 from wisp.policy.modes import Decision
@@ -30,6 +30,8 @@ class Denial(msgspec.Struct, frozen=True):
     reason: str
     headless: bool
     """Nobody was there to ask."""
+    effects: tuple[Effect, ...] = ()
+    """What it declared to do."""
 
 
 class Gate:
@@ -140,7 +142,9 @@ class Gate:
 
     def _refuse(self, call_id: str, prepared: Prepared, reason: str, *, headless: bool) -> ToolOutcome:
         self.denials.append(
-            Denial(call_id, prepared.tool, self.masker.mask(prepared.summary), reason, headless)
+            Denial(
+                call_id, prepared.tool, self.masker.mask(prepared.summary), reason, headless, prepared.effects
+            )
         )
         return ToolOutcome((Text(f"error (denied): {reason}"),), True, "denied", {"headless": headless})
 

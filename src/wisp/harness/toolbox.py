@@ -57,8 +57,12 @@ class ToolCallReady:
     @property
     def effectful(self) -> bool:
         """Whether any declared effect is more than reading."""
-        prepared = self.prepared
-        return prepared is not None and any(effect.kind != "read" for effect in prepared.effects)
+        return any(effect.kind != "read" for effect in self.effects)
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """As they were declared."""
+        return self.prepared.effects if self.prepared is not None else ()
 
     @property
     def resources(self) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class Agent(msgspec.Struct, frozen=True):
 
 EXPLORE = Agent(
     "explore",
-    "finds things out; reads, searches, runs what only reads",
+    "finds things out, changes nothing",
     "Find out what is asked. Report facts with file paths and line numbers; say what you did not look at.",
     "built-in",
 )

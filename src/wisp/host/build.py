@@ -7,6 +7,7 @@ untrusted folder is read, nothing is started, and no connection is made.
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -198,7 +199,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             *delegation.notes,
             *plugged_notes(hooks, extensions),
         ),
-        on_close=_closing(external, backgrounds, box, workspace, service),
+        on_close=_closing(external, backgrounds, box, workspace, service, _tidying(configured, clock)),
     )
     host.extensions, delegation.parent = extensions, host
     _connect(host, request, checker, backgrounds, external)
@@ -257,7 +258,12 @@ def _attacher(tools: Sequence[Tool], gate: Gate, first: Sequence[str]) -> Attach
 
 
 def _closing(
-    external: External, backgrounds: Backgrounds, box: Box, workspace: Workspace, service: ModelService
+    external: External,
+    backgrounds: Backgrounds,
+    box: Box,
+    workspace: Workspace,
+    service: ModelService,
+    last: Callable[[], None] | None,
 ) -> Callable[[], Awaitable[None]]:
     """How everything that was opened for a conversation is let go of."""
 
@@ -267,8 +273,19 @@ def _closing(
         box.close()
         workspace.close()
         await service.close()
+        if last is not None:
+            last()  # nothing else runs any more
 
     return close
+
+
+def _tidying(configured: Configured, clock: Clock) -> Callable[[], None] | None:
+    """What throws old sessions away, where the user wants that."""
+    if configured.settings.session_days is None:
+        return None
+    from wisp.host.tidying import tidy
+
+    return functools.partial(tidy, configured, clock)
 
 
 def _checking(
@@ -314,6 +331,7 @@ def _connect(
         checker.tell = host.tell
     watch_plugged(host, request)
     external.watch(lambda said: host.tell(ErrorReported(said, "mcp")))
+    host.let_go = backgrounds.let_go
     backgrounds.on_end = _telling(host, asyncio.get_running_loop())
 
 

@@ -53,6 +53,7 @@ CLASSES: dict[str, Kind] = {
     "memory_limit": "narrowing",
     "max_retries": "user",
     "session_dir": "user",
+    "session_days": "user",
     "add_dir": "executing",
     "system_prompt": "executing",
     "append_system_prompt": "text",

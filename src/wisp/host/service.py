@@ -31,6 +31,7 @@ from wisp.host.commands import (
     Cancel,
     Compact,
     Configure,
+    Detach,
     FollowUp,
     Name,
     Navigate,
@@ -111,6 +112,8 @@ class SessionHost:
         self._attach = attach
         self._on_close = on_close
         self.external = external or External()
+        self.let_go: Callable[[], Sequence[str]] = tuple
+        """Has the commands that are being waited for go on in the background; their names there."""
         self._subscribers = Fanout[Envelope]()
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
@@ -188,6 +191,9 @@ class SessionHost:
             self._queue(command)
         elif isinstance(command, Cancel):
             self._cancel(command.reason)
+        elif isinstance(command, Detach):
+            if not self.let_go():
+                raise CommandRefused("no command is being waited for")
         elif isinstance(command, Approve):
             if self._approvals is None:
                 raise CommandRefused("this run asks nobody")

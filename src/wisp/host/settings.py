@@ -127,6 +127,8 @@ class Settings(msgspec.Struct, frozen=True):
     """Most memory (address space), in MiB, of each process of a command; none unless set."""
     max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] = 3
     session_dir: str = ""
+    session_days: Count | None = None
+    """Days after which a session without a name, not used meanwhile, goes to the trash; never unless set."""
     add_dir: tuple[str, ...] = ()
     system_prompt: str = ""
     append_system_prompt: str = ""

@@ -47,6 +47,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
         when="any",
     ),
     SlashCommand("stop", "stop the run; what waits goes on waiting", when="any"),
+    SlashCommand("detach", "let the command that runs go on in the background", when="any"),
     SlashCommand("model", "show or change the model", "[ID or PROVIDER/ID]"),
     SlashCommand("provider", "show or change the provider", "[NAME]"),
     SlashCommand("effort", "show or change how hard the model thinks; - for its default", "[LEVEL]"),

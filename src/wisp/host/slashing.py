@@ -12,6 +12,7 @@ from wisp.host.commands import (
     Cancel,
     Compact,
     Configure,
+    Detach,
     FollowUp,
     Name,
     Navigate,
@@ -147,6 +148,10 @@ class Slashes:
             raise CommandRefused("no run is in progress")
         await self._talk.send(Cancel())
         return Reply()
+
+    async def _do_detach(self, rest: str) -> Reply:
+        await self._talk.send(Detach())
+        return Reply("it goes on in the background")
 
     async def _do_model(self, rest: str) -> Reply:
         if not rest:
