@@ -74,6 +74,10 @@ class Gate:
             return None
         return self._refuse(call_id, prepared, decision.reason, headless=False)
 
+    def asks(self, prepared: Prepared, advice: Advice = NONE) -> bool:
+        """Whether somebody would be asked."""
+        return self._decide(prepared, advice).verdict == "ask"
+
     def _decide(self, prepared: Prepared, advice: Advice) -> Decision:
         """The policy's decision, and a hook's: deny > ask > allow, and no hook allows what policy denies."""
         decision = decide(prepared.tool, prepared.effects, self.current())
@@ -176,6 +180,12 @@ def _session_rule(prepared: Prepared) -> str:
         return f"bash({' '.join(words)})" if words and storable(words) else ""
     if effect.kind == "ask" and effect.target == prepared.tool:
         return prepared.tool
+    if (
+        effect.kind == "network"
+        and prepared.tool == "web_fetch"
+        and not any(c in effect.target for c in "*?[]()")
+    ):
+        return f"web_fetch({effect.target})"
     if effect.kind == "write" and effect.inside and not any(c in effect.target for c in "*?[]()"):
         return f"edit({effect.target})"
     return ""

@@ -55,6 +55,11 @@ class Agent(msgspec.Struct, frozen=True):
         """Whether it is given tools that change files."""
         return self.tools is not None and bool(WRITING & set(self.tools))
 
+    @property
+    def acts(self) -> bool:
+        """Whether it may ask for effects at all: it writes, or names tools of MCP servers."""
+        return self.writes or any(name.startswith("mcp__") for name in self.tools or ())
+
 
 EXPLORE = Agent(
     "explore",

@@ -70,6 +70,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("history", "what you said in this conversation", when="any"),
     SlashCommand("skills", "skills and commands that can be used here", when="any"),
     SlashCommand("mcp", "the MCP servers: what runs, what they offer, what is wrong", when="any"),
+    SlashCommand("hooks", "which commands are run at which events", when="any"),
     SlashCommand("copy", "the last answer to the clipboard", when="any"),
     SlashCommand("reload", "read settings, instructions and skills again"),
     SlashCommand("quit", "leave", when="any", aliases=("exit", "q")),

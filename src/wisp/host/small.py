@@ -184,6 +184,12 @@ class HostLibrary:
             said += f"\nits settings may: {name} = {value!r}"
         return said
 
+    def hooks(self) -> list[dict[str, str]]:
+        """Each hook that is run here: its event, its matcher, its command, and where it comes from."""
+        from wisp.host.hookrun import listed
+
+        return listed(self._configured().settings.hooks)
+
     def judge(self, command: str) -> tuple[str, str]:
         """What would become of a shell command here, as `(verdict, reason)`; nothing is run."""
         configured = self._configured()

@@ -164,7 +164,7 @@ class Run:
             return
         decision = await self._decision(ended is not None)
         if decision.stop:
-            self._end("cancelled", decision.stop)
+            self._end("refused" if decision.refused else "cancelled", decision.stop)
             return
         try:
             self.messages = reshaped(self.messages, decision) or self.messages

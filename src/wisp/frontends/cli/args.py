@@ -26,6 +26,7 @@ COMMANDS = (
     "permissions",
     "skills",
     "mcp",
+    "hooks",
     "config",
     "context",
     "rpc",
@@ -57,6 +58,7 @@ commands:
                               programs and services that offer more tools
   wisp config show            every setting and where it comes from (also: set, unset, edit, schema)
   wisp rpc                    a conversation for another program, as JSON-RPC 2.0 on standard input and output
+  wisp hooks list             which commands are run at which events
   wisp doctor                 what works here
   wisp completion bash|zsh|fish  a script that completes commands and options
 
@@ -350,6 +352,9 @@ _PARSE: dict[str, _Read] = {
         "Skills and commands of this folder, and whether one keeps to the Agent Skills specification.",
         most=100,
         flags=_JSON,
+    ),
+    "hooks": _words(
+        "hooks", "list [--json]", "Which hooks are run here, and who says so.", most=1, flags=_JSON
     ),
     "config": _words(
         "config",
