@@ -82,7 +82,9 @@ class WindowKeeper:
         if found is None:
             self._failures += 1
             if self._failures == 1:
-                yield ErrorReported(_too_full(frame, before, window), "context")
+                yield ErrorReported(
+                    _too_full(frame, before, window, messages[-1] if messages else None), "context"
+                )
             return
         yield CompactionStarted(reason, before)
         async for item in self._shorten(request, found, (frame, room), before, reason, wanted or ""):
@@ -129,7 +131,13 @@ class WindowKeeper:
         yield Fitted(tuple(made), usage, cost)
 
 
-def _too_full(frame: int, before: int, window: int) -> str:
+def _too_full(frame: int, before: int, window: int, last: Message | None) -> str:
+    alone = tokens_of(last) if last is not None else 0
+    if alone > window // 2:
+        return (
+            f"the last message alone takes about {alone:,} of {window:,} tokens and cannot be made smaller. "
+            "Put it into a file and name that, or use a larger model."
+        )
     return (
         f"the conversation takes about {before:,} of {window:,} tokens and cannot be made smaller: "
         f"instructions and tools alone take {frame:,}. Start a new session, or use a larger model."

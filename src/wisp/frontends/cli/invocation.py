@@ -20,6 +20,8 @@ class Invocation(NamedTuple):
     """Settings given as options, by their names in the settings file."""
     prompt: str | None = None
     headless: bool = False
+    form: str = ""
+    """The output format that options or the environment ask for; empty where they say nothing."""
     prompt_from_stdin: bool = False
     words: Sequence[str] = ()
     """What follows a command."""

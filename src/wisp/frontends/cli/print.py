@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import aclosing, suppress
+from signal import Signals
 from typing import Any, Protocol
 
 import msgspec
 
+from wisp.frontends.cli import signals
 from wisp.frontends.cli.ask import Asker
-from wisp.frontends.cli.exitcodes import BROKEN_PIPE, INTERRUPTED, TERMINATED, Verdict, verdict
+from wisp.frontends.cli.exitcodes import BROKEN_PIPE, INTERRUPTED, Verdict, verdict
 from wisp.frontends.cli.result import result_object
 from wisp.frontends.cli.streams import OutputFailed, put, quiet_stdout
 from wisp.frontends.cli.terminal import is_terminal
@@ -36,8 +37,6 @@ from wisp.host.events import (
 from wisp.host.showing import inert, one_line, safe
 from wisp.host.view import RunView, View, reduce
 from wisp.messages.ids import iso
-
-SIGNAL_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: 129}
 
 
 class Output(Protocol):
@@ -69,18 +68,28 @@ class Stopper:
         """Set with the first signal."""
         self._client: HostClient | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        loop = asyncio.get_running_loop()
-        for number in SIGNAL_CODES:
+        self._loop = asyncio.get_running_loop()
+        for number in signals.heeded():
             with suppress(ValueError, NotImplementedError, RuntimeError):
-                loop.add_signal_handler(number, self._stop, number)
+                self._loop.add_signal_handler(number, self._stop, number)
+        for number in signals.came:
+            self._stop(number)
 
     def attach(self, client: HostClient) -> None:
         """From here on a signal cancels the run of `client`."""
         self._client = client
 
-    def _stop(self, number: signal.Signals) -> None:
+    def done(self) -> None:
+        """The outcome is about to be told: a signal changes nothing any more, until the process is gone."""
+        for number in signals.CODES:
+            with suppress(ValueError, NotImplementedError, RuntimeError):
+                self._loop.remove_signal_handler(number)
+        with suppress(ValueError):  # not the main thread, which alone has signals
+            signals.ignore()
+
+    def _stop(self, number: Signals) -> None:
         if not self.reason:
-            self.code, self.reason = SIGNAL_CODES[number], f"interrupted by {number.name}"
+            self.code, self.reason = signals.CODES[number], signals.why(number)
             self.stopping.set()
         if self._client is not None:
             self._tasks.append(asyncio.ensure_future(self._client.send(Cancel(self.reason))))
@@ -108,6 +117,7 @@ async def run_prompt(
                     asker.watch(client, envelope.event)
                 if isinstance(envelope.event, AgentCompleted):
                     break
+        stopper.done()
         judged = verdict(view.run, headless=asker is None, signal_code=stopper.code)
         output.end(client, view.run, judged)
         return judged.exit_code
