@@ -131,9 +131,11 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.host.build import Overrides, open_conversation, open_host
         from wisp.host.paths import environment
 
-        form = str(invocation.settings.get("output_format") or environment().get("WISP_OUTPUT_FORMAT", ""))
+        env = environment()
+        form = str(invocation.settings.get("output_format") or env.get("WISP_OUTPUT_FORMAT", ""))
+        dumb = env.get("TERM", "") in ("", "dumb")
         return run(
-            invocation._replace(form=form),
+            invocation._replace(form=form, dumb=dumb, colour=not dumb and not env.get("NO_COLOR")),
             lambda request, hurry: open_host(request, Overrides(hurry=hurry)),
             open_conversation,
         )

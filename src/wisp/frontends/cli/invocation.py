@@ -22,6 +22,10 @@ class Invocation(NamedTuple):
     headless: bool = False
     form: str = ""
     """The output format that options or the environment ask for; empty where they say nothing."""
+    dumb: bool = False
+    """The terminal cannot move its cursor."""
+    colour: bool = False
+    """A terminal may be shown styles."""
     prompt_from_stdin: bool = False
     words: Sequence[str] = ()
     """What follows a command."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 from signal import Signals
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -24,6 +25,7 @@ from wisp.host.events import (
     CompactionCompleted,
     Envelope,
     ErrorReported,
+    MessageCompleted,
     MessageDelta,
     MessageWithdrawn,
     PlanSaved,
@@ -37,6 +39,9 @@ from wisp.host.events import (
 from wisp.host.showing import inert, one_line, safe
 from wisp.host.view import RunView, View, reduce
 from wisp.messages.ids import iso
+
+if TYPE_CHECKING:
+    from wisp.frontends.cli.flow import Flow
 
 
 class Output(Protocol):
@@ -131,12 +136,25 @@ async def run_prompt(
 
 
 class TextOutput:
-    """The answer on stdout, what happens meanwhile on stderr."""
+    """The answer on stdout, what happens meanwhile on stderr.
 
-    def __init__(self) -> None:
+    Args:
+        styled: on a terminal, Markdown is shown as what it means; else it stays as it was written.
+    """
+
+    def __init__(self, *, styled: bool = False) -> None:
         self._live = is_terminal(sys.stdout)
-        self._colour = is_terminal(sys.stderr)
+        self._flow: Flow | None = None
+        if styled and self._live:
+            from wisp.frontends.cli.flow import Flow
+
+            self._flow = Flow(_columns())
         self._line_open = False
+
+    @property
+    def line_open(self) -> bool:
+        """Whether the last line on the terminal is not whole."""
+        return self._line_open
 
     def begin(self, client: HostClient) -> None:
         """Say what a person should know beforehand."""
@@ -148,8 +166,10 @@ class TextOutput:
         event = envelope.event
         if isinstance(event, MessageDelta):
             if self._live and event.content_kind == "text":
-                put(safe(event.delta))
-                self._line_open = not event.delta.endswith("\n")
+                self._say(self._flow.feed(safe(event.delta)) if self._flow else safe(event.delta))
+        elif isinstance(event, MessageCompleted):
+            if self._flow:
+                self._say(self._flow.close())
         elif isinstance(event, ToolExecutionEnded):
             self._note(_ended(event))
         elif isinstance(event, ToolExecutionStarted):
@@ -190,10 +210,24 @@ class TextOutput:
         with suppress(OSError, ValueError):
             print(safe(text), file=sys.stderr, flush=True)
 
+    def _say(self, text: str) -> None:
+        if text:
+            put(text)
+            self._line_open = not text.endswith("\n")
+
     def _close_line(self) -> None:
+        if self._flow:
+            self._say(self._flow.close())
         if self._line_open:
             self._line_open = False
             put("\n")
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def _ended(event: ToolExecutionEnded) -> str:

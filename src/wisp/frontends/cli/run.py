@@ -127,9 +127,13 @@ async def _headless(invocation: Invocation, prompt: Prompt, opener: Opener) -> i
     except OpenFailed as exc:
         stopper.done()
         return failed(str(exc), exc.exit_code, invocation.form or exc.output_format)
-    outputs: dict[str, Callable[[], Output]] = {"json": JsonOutput, "stream-json": StreamOutput}
     form = client.snapshot().output_format
-    output = outputs.get(form, TextOutput)()
+    text = TextOutput(styled=invocation.colour)
+    output: Output = {"json": JsonOutput, "stream-json": StreamOutput}.get(form, lambda: text)()
+    if is_terminal(sys.stderr) and not invocation.dumb:
+        from wisp.frontends.cli.status import WithStatus
+
+        output = WithStatus(output, lambda: text.line_open, summed=output is text)
     asker = Asker(LineReader(sys.stdin.fileno())) if asks else None
     try:
         return await run_prompt(client, prompt, output, stopper, asker=asker)
