@@ -76,7 +76,7 @@ $(SITE): | $(PEERS)/node/bin/npm
 
 $(INSTALLERS):
 	@$(PYTHON) -m venv $(PEERS)/installers
-	@$(PEERS)/installers/bin/pip install -q --disable-pip-version-check uv==0.13.9 pipx==1.8.0 zizmor==1.32.0
+	@$(PEERS)/installers/bin/pip install -q --disable-pip-version-check uv==0.13.9 pipx==1.8.0
 	@touch $@
 
 $(MCP_SDK):
@@ -101,12 +101,12 @@ $(ACPX): | $(PEERS)/node/bin/npm
 		--prefix $(PEERS)/acpx acpx@0.19.1
 
 format: $(DEV_STAMP)
-	$(PY) -m ruff format src tests examples benchmarks docs book scripts
-	$(PY) -m ruff check --fix src tests examples benchmarks docs book scripts
+	$(PY) -m ruff format src tests examples benchmarks docs book scripts packaging
+	$(PY) -m ruff check --fix src tests examples benchmarks docs book scripts packaging
 
 check: $(DEV_STAMP)  ## lint, format and types
-	$(PY) -m ruff check src tests examples benchmarks docs book scripts
-	$(PY) -m ruff format --check src tests examples benchmarks docs book scripts
+	$(PY) -m ruff check src tests examples benchmarks docs book scripts packaging
+	$(PY) -m ruff format --check src tests examples benchmarks docs book scripts packaging
 	$(PY) -m mypy
 
 docs: $(DEV_STAMP)  ## regenerate the reference pages, refuse stale chapters, build the site into build/site
