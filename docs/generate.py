@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from manpage import manual
 
 import wisp.host.events as wire_events
 from wisp.frontends.cli.args import COMMANDS, help_text, parse
@@ -184,6 +185,7 @@ def _field(field: Any) -> str:
 
 PAGES = {
     "library.md": library,
+    "wisp.1": manual,
     "rpc.md": rpc_methods,
     "rpc.schema.json": rpc_schema,
     "cli.md": cli,

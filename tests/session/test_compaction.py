@@ -319,6 +319,26 @@ async def test_a_person_can_ask_for_it() -> None:
     assert "the account" in _text_of(provider.requests[4])
 
 
+@pytest.mark.parametrize(
+    ("summary", "usage"),
+    [
+        (ScriptStep("the account"), Usage()),
+        (ScriptStep("the account", usage=Usage(900, 30, 0, 0, 0)), Usage(900, 30, 0, 0, 0)),
+        (ScriptStep("half of", fail="overload"), Usage()),
+    ],
+)
+async def test_what_a_summary_cost_is_not_taken_for_nothing(summary: ScriptStep, usage: Usage) -> None:
+    """Figures that the service does not give are unknown, never zero."""
+    provider = ScriptedProvider(["one", "two", "three", summary, "four"])
+    world = World(provider, window=100_000)
+    for text in ("first", "second", "third"):
+        await world.say(text + " " + "detail " * 300)
+    world.session.window.ask_for("")
+    [told] = [e for e in await world.say("fourth") if isinstance(e, CompactionCompleted)]
+
+    assert (told.usage, told.cost_usd) == (usage, None)  # the model's price is not known
+
+
 @pytest.mark.parametrize("window", [*range(2_000, 12_000, 333), 20_000, 33_000])
 async def test_at_every_window_size_a_long_run_ends_normally(window: int) -> None:
     """From 2,000 tokens up."""

@@ -33,6 +33,7 @@ from wisp.host.instructions import instruction_stack
 from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
 from wisp.host.news import HostNews
+from wisp.host.paths import NO_HOME
 from wisp.host.paths import environment as process_environment
 from wisp.host.plugging import (
     load_extensions,
@@ -371,9 +372,10 @@ def _storage(
     except Locked as exc:
         raise OpenFailed(f"{exc}; wait for it, or start a new session", 1) from None
     except OSError as exc:
-        where = exc.filename or base
+        why = f"{exc.filename or base}: {exc.strerror or exc}"
+        if base.startswith(NO_HOME):
+            why = "no home folder is known: set HOME, or WISP_HOME to a folder that wisp may write in"
         raise OpenFailed(
-            f"the session cannot be kept ({where}: {exc.strerror or exc}); "
-            "use --session-dir DIR, or --no-session to keep nothing",
+            f"the session cannot be kept ({why}); use --session-dir DIR, or --no-session to keep nothing",
             1,
         ) from None

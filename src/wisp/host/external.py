@@ -136,7 +136,11 @@ class External:
         """
         known = self._servers.prompts() if self._servers is not None else {}
         if name not in known:
-            raise LookupError(f"there is no command /{name}; /help lists them")
+            from wisp.host.showing import nearest
+            from wisp.host.slash import COMMANDS
+
+            meant = nearest(name, [*(command.name for command in COMMANDS), *known])
+            raise LookupError(f"there is no command /{name}{meant}; /help lists them")
         from wisp.mcp.prompts import BadArguments, filled, text_of
         from wisp.messages.tool import ToolFailure
 

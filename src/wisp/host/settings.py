@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from wisp.host.showing import nearest
 from wisp.host.tables import ExtensionSettings, HookGroup, McpServerSettings
 from wisp.policy.modes import Mode
 
@@ -324,7 +325,10 @@ def _combine(key: str, old: Any, new: Any) -> Any:
 def _unknown(where: Where) -> str:
     if where[0] == "mcp_servers":
         return f"{'.'.join(where[:2])} has no setting {where[-1]!r}; the server is ignored"
-    return f"there is no setting {'.'.join(where)!r}; it is ignored"
+    meant = nearest(where[0], Settings.__struct_fields__) if len(where) == 1 else ""
+    if where[0] == "providers" and len(where) == 3:
+        meant = nearest(where[2], ProviderSettings.__struct_fields__)
+    return f"there is no setting {'.'.join(where)!r}{meant}; it is ignored"
 
 
 def _line_of(text: str, where: Where) -> int:

@@ -86,7 +86,9 @@ class WindowKeeper:
         if found is None:
             self._failures += 1
             if self._failures == 1:
-                yield ErrorReported(_too_full(frame, before, window), "context")
+                yield ErrorReported(
+                    _too_full(frame, before, window, messages[-1] if messages else None), "context"
+                )
             return
         trigger: Literal["manual", "auto"] = "manual" if reason == "manual" else "auto"
         if self.watch is not None and (why := await self.watch.before_compaction(trigger, wanted or "")):
@@ -139,7 +141,13 @@ class WindowKeeper:
         yield Fitted(tuple(made), usage, cost)
 
 
-def _too_full(frame: int, before: int, window: int) -> str:
+def _too_full(frame: int, before: int, window: int, last: Message | None) -> str:
+    alone = tokens_of(last) if last is not None else 0
+    if alone > window // 2:
+        return (
+            f"the last message alone takes about {alone:,} of {window:,} tokens and cannot be made smaller. "
+            "Put it into a file and name that, or use a larger model."
+        )
     return (
         f"the conversation takes about {before:,} of {window:,} tokens and cannot be made smaller: "
         f"instructions and tools alone take {frame:,}. Start a new session, or use a larger model."

@@ -14,7 +14,7 @@ from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.small import attempt
 from wisp.frontends.cli.terminal import confirmed
 from wisp.host.library import SessionContent, SessionInfo
-from wisp.host.showing import one_line, safe
+from wisp.host.showing import nearest, one_line, safe
 from wisp.messages.ids import iso
 from wisp.messages.message import AssistantMessage, ToolResult, UserMessage
 
@@ -120,7 +120,7 @@ def parse_sessions(argv: list[str]) -> Invocation:
     found = parser.parse_args(argv)
     verb, *rest = found.words or ["list"]
     if verb not in VERBS:
-        raise UsageError(f"there is no 'wisp sessions {verb}'; use {', '.join(VERBS)}")
+        raise UsageError(f"there is no 'wisp sessions {verb}'{nearest(verb, VERBS)}; use {', '.join(VERBS)}")
     least, most = _WORDS.get(verb, (1, 1))
     if not least <= len(rest) <= most or (found.last or 0) < 0:
         raise UsageError(f"use 'wisp sessions {verb} {VERBS[verb]}'".rstrip())
