@@ -52,6 +52,10 @@ class Approve(Command, frozen=True, tag="approve"):
     approved: bool
     scope: Scope = "once"
     reason: str = ""
+    parts: tuple[int, ...] | None = None
+    """Allow only these hunks of what was shown, counted from 0; None for all."""
+    arguments: str = ""
+    """A JSON object: allow the call with these arguments instead; judged again, asked only where needed."""
 
 
 class Configure(Command, frozen=True, tag="configure"):
