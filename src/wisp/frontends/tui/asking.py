@@ -48,6 +48,7 @@ def attend(app: WispApp, talk: Talk, event: Any) -> None:
             )
         call_back(app)
     elif isinstance(event, ToolApprovalResolved | QuestionAnswered):
+        app.close_page("Choosing")
         app.answers.settle()
     elif isinstance(event, AgentCompleted):
         app.answers.settle()
@@ -65,9 +66,12 @@ def approval(request: ToolApprovalRequested) -> Ask:
     choices = [Choice("once", ("y", "1"), "allow once")]
     if request.session_rule:
         choices.append(Choice("session", ("a", "s", "2"), "allow for this session"))
+    if request.parts:
+        choices.append(Choice("parts", ("p", "5"), f"allow some of {request.parts} hunks"))
     choices += [
         Choice("no", ("n", "3", "escape"), "deny"),
         Choice("why", ("m", "4"), "deny and say why"),
+        Choice("edit", ("e", "6"), "edit, then allow"),
         Choice("stop", ("x",), "stop the run"),
     ]
     note = f"for this session would allow: {_line(request.session_rule)}" if request.session_rule else ""
@@ -109,10 +113,49 @@ def answered(app: WispApp, talk: Talk, message: Dialog.Answered) -> None:
             back=lambda: app.dialog.put(ask, 0.0),
         )
         app.dialog.drop()
+    elif choice.name == "edit":
+        _edit(app, talk, ask, pending)
+    elif choice.name == "parts":
+        _choose(app, talk, pending)
     elif choice.name == "stop":
         app.keep(talk.stop())
     else:
         app.keep(talk.command(reply(choice.name != "no", "session" if choice.name == "session" else "once")))
+
+
+def _edit(app: WispApp, talk: Talk, ask: Ask, pending: ToolApprovalRequested) -> None:
+    """Have the person write the operation as they want it; Enter allows that."""
+    from wisp.frontends.tui.changing import editable
+
+    words = editable(talk.feed.arguments_of(pending.call_id))
+    if words is None:
+        app.say_for_a_moment("this call cannot be edited")
+        return
+
+    async def allow(text: str) -> bool:
+        changed = words.whole(text) if text != words.text else ""
+        return await talk.command(Approve(pending.call_id, pending.digest, True, arguments=changed))
+
+    app.answers.ask(
+        "the operation as you want it",
+        allow,
+        back=lambda: app.dialog.put(ask, 0.0),
+        hint="enter allows what is written · esc goes back",
+        text=words.text,
+    )
+    app.dialog.drop()
+
+
+def _choose(app: WispApp, talk: Talk, pending: ToolApprovalRequested) -> None:
+    """Have the person choose hunks."""
+    from wisp.frontends.tui.changing import Choosing, hunks
+
+    def chosen(parts: tuple[int, ...] | None) -> None:
+        if parts is not None:
+            app.keep(talk.command(Approve(pending.call_id, pending.digest, True, parts=parts)))
+
+    title = _line(pending.summary) or _line(pending.name)
+    app.push_screen(Choosing(app.look, title, hunks(shown(pending.preview))), chosen)
 
 
 def _name(request: ToolApprovalRequested) -> str:

@@ -94,6 +94,11 @@ class Feed:
                 card.touch()
                 entry.touch()
 
+    def arguments_of(self, call_id: str) -> str:
+        """A call's arguments as the model wrote them; empty for one that is over."""
+        found = self._cards.get(call_id)
+        return found[0].arguments if found is not None else ""
+
     def waiting(self) -> str:
         """What is being waited for, in words."""
         words = self.view.waiting

@@ -35,6 +35,8 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("a, 2", "allow for this session, by the rule that is shown"),
             ("n, 3, Esc", "deny"),
             ("m, 4", "deny and tell the model why"),
+            ("p, 5", "choose the hunks of a change that are allowed, where it has several"),
+            ("e, 6", "edit the command, content or arguments; Enter allows that"),
             ("x", "stop the run"),
             ("Up, Down, PgUp, PgDn", "see all of the operation"),
         ),
