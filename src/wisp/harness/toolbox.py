@@ -156,6 +156,18 @@ class Toolbox:
             note = f"the user changed this call before allowing it, to: {found.arguments[:SHOWN]}"
             call = msgspec.structs.replace(call, arguments=found.arguments)
 
+    async def prepare_written(self, call: ToolCall, emit: Emit) -> ToolCallReady:
+        """As `prepare` for a call that a person wrote: where they would be asked, they have answered."""
+        ready = await self._decoded(call)
+        if ready.failure is None and ready.prepared is not None:
+            written = ready.prepared.digest()
+            ready, advice = await self._advised(call, ready, ready.prepared)
+            if ready.failure is None and ready.prepared is not None:
+                found = await self.gate.admit(call.id, ready.prepared, emit, advice, written)
+                assert not isinstance(found, Changed)
+                ready.failure = found
+        return ready
+
     async def prepare_unasked(self, call: ToolCall) -> ToolCallReady:
         """Decode and judge one call when nobody may be asked: what would be asked is refused."""
         ready = await self._decoded(call)

@@ -44,6 +44,14 @@ class Cancel(Command, frozen=True, tag="cancel"):
     reason: str = "the user interrupted"
 
 
+class Shell(Command, frozen=True, tag="shell"):
+    """Run a command as the person at the front end, between runs; one that policy denies does not run."""
+
+    command: str
+    told: bool = True
+    """Whether the model is told of it, with the next message."""
+
+
 class Approve(Command, frozen=True, tag="approve"):
     """Answer an approval request."""
 
@@ -182,6 +190,7 @@ AnyCommand = (
     | Prompt
     | QueueCommand
     | SessionCommand
+    | Shell
     | ShowContext
     | Steer
     | UndoNavigation

@@ -14,7 +14,6 @@ import msgspec
 
 from wisp.context.blocks import Block
 from wisp.context.ledger import ledger
-from wisp.context.templates import Shell
 from wisp.harness.channel import Fanout
 from wisp.harness.events import (
     QuestionAnswered,
@@ -41,6 +40,7 @@ from wisp.host.commands import (
     QueueEdit,
     QueuePop,
     QueueSetMode,
+    Shell,
     ShowContext,
     Steer,
     UndoNavigation,
@@ -49,13 +49,13 @@ from wisp.host.events import ContextEstimated, Envelope, PlanSaved, SessionOpene
 from wisp.host.expanding import Expansion, expand
 from wisp.host.external import External
 from wisp.host.questions import PendingApprovals, PendingQuestions
+from wisp.host.shell import ShellLines, filled
 from wisp.host.skills import Skills
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
 from wisp.loop.limits import Limits
-from wisp.messages.codec import ascii_json
-from wisp.messages.content import Text, ToolCall, UserBlock
+from wisp.messages.content import Text, UserBlock
 from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
@@ -105,6 +105,7 @@ class SessionHost:
         self._attach = attach
         self._on_close = on_close
         self.external = external or External()
+        self._shell = ShellLines(lambda: self.harness.toolbox, clock, self._publish)
         self._subscribers = Fanout[Envelope]()
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
@@ -154,8 +155,8 @@ class SessionHost:
 
     @property
     def running(self) -> bool:
-        """Whether a run, or a move to another branch, is in progress."""
-        return self._run is not None or self._moving is not None
+        """Whether a run, a move to another branch or a command of the person is in progress."""
+        return any(work is not None for work in (self._run, self._moving, self._shell.running))
 
     @property
     def session(self) -> CodingSession:
@@ -180,6 +181,9 @@ class SessionHost:
             self._queue(command)
         elif isinstance(command, Cancel):
             self._cancel(command.reason)
+        elif isinstance(command, Shell):
+            self._idle()
+            self._shell.start(command)
         elif isinstance(command, Approve):
             if self._approvals is None:
                 raise CommandRefused("this run asks nobody")
@@ -204,8 +208,7 @@ class SessionHost:
             await self._go("", summarise=False)
 
     async def _go(self, entry: str, *, summarise: bool) -> None:
-        if self.running:
-            raise CommandRefused("a run is in progress; cancel it first")
+        self._idle()
         self._moving = asyncio.ensure_future(self._session.go(entry, summarise=summarise))
         try:
             await asyncio.wait([self._moving])
@@ -268,7 +271,7 @@ class SessionHost:
 
     async def settled(self) -> None:
         """Until no run is in progress."""
-        waiting = [work for work in (self._run, self._moving) if work is not None]
+        waiting = [work for work in (self._run, self._moving, self._shell.running) if work is not None]
         if waiting:
             await asyncio.wait(waiting)
 
@@ -294,6 +297,10 @@ class SessionHost:
     async def _with_files(self, command: Prompt) -> tuple[UserBlock, ...]:
         return await self._attach(command) if self._attach is not None else ()
 
+    def _idle(self) -> None:
+        if self.running:
+            raise CommandRefused("a run is in progress; cancel it first")
+
     def _start(self, command: Prompt, files: tuple[UserBlock, ...]) -> None:
         if self.running:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
@@ -306,6 +313,7 @@ class SessionHost:
         """Stop the run; one that is still being prepared stops with its first event."""
         if self._paused:
             self._paused.cancel()
+        self._shell.stop()
         if self._moving is not None:
             self._moving.cancel()
         if self._run is not None and not self.harness.abort(reason):
@@ -320,10 +328,12 @@ class SessionHost:
             timer = loop.call_later(self._max_time, self._cancel, "max_time")
         try:
             if meant is not None:
-                self._preparing = asyncio.ensure_future(self._filled(meant))
+                self._preparing = asyncio.ensure_future(
+                    filled(meant, self.harness.toolbox, self._clock, self._publish, self._session.audit)
+                )
                 text = await self._preparing
             words = (Text(text),) if text or not command.images else ()
-            last = await self._tell(UserMessage((*words, *files, *command.images)))
+            last = await self._tell(UserMessage((*words, *self._shell.untold(), *files, *command.images)))
         except asyncio.CancelledError:
             if self._preparing is None or not self._preparing.cancelled():
                 raise
@@ -339,18 +349,6 @@ class SessionHost:
                 timer.cancel()
         self._keep_plan(last)
         self._publish(last)
-
-    async def _filled(self, meant: Expansion) -> str:
-        """A command's text with the output of its lines of shell: each judged, and asked about, as a call."""
-        outputs: dict[int, str] = {}
-        for place, part in enumerate(meant.parts):
-            if isinstance(part, Shell):
-                call = ToolCall(self._clock.new_id(), "bash", ascii_json({"command": part.command}).decode())
-                await self._session.audit("command_shell", {"command": part.command, "of": meant.skill.name})
-                ready = await self.harness.toolbox.prepare(call, self._publish)
-                outcome = ready.failure or await ready.run(self._publish)
-                outputs[place] = outcome.text
-        return meant.text(outputs)
 
     def _keep_plan(self, last: AgentCompleted) -> None:
         """In plan mode: what the model ended with is the plan."""

@@ -15,7 +15,7 @@ from wisp.frontends.cli.exitcodes import INTERRUPTED, OK, verdict
 from wisp.frontends.cli.print import TextOutput, explain
 from wisp.frontends.cli.terminal import is_terminal
 from wisp.host.client import CommandRefused, ConversationClient
-from wisp.host.commands import Cancel, Prompt, Steer
+from wisp.host.commands import Cancel, Prompt, Shell, Steer
 from wisp.host.events import (
     AgentCompleted,
     Event,
@@ -24,6 +24,7 @@ from wisp.host.events import (
     QuestionAnswered,
     QuestionAsked,
     QueueMessageInjected,
+    ShellEnded,
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
@@ -91,6 +92,10 @@ class PlainChat:
 
     async def _said(self, text: str) -> bool:
         """Do what a line says while no run is in progress; whether the person leaves."""
+        if text.startswith("!"):
+            told = not text.startswith("!!")
+            await self._during(self._client.send(Shell(text[1 if told else 2 :].strip(), told)))
+            return False
         if not text.startswith("/") or text.startswith("//"):
             await self._during(self._client.send(Prompt(text, mentioned=mentions(text))))
             return False
@@ -205,6 +210,11 @@ class PlainChat:
                     self._changed.set()
 
     def _tell(self, event: Event) -> None:
+        if isinstance(event, ShellEnded):
+            after = "[the model is told of it with your next message]" if event.told else ""
+            print("\n".join(part for part in (safe(event.output), after) if part), flush=True)
+            self._done.set()
+            self._changed.set()
         if isinstance(event, _QUESTIONS):
             self._changed.set()
         elif isinstance(event, QueueMessageInjected):

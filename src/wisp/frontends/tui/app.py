@@ -176,8 +176,8 @@ class WispApp(App[int]):
 
     @property
     def working(self) -> bool:
-        """Whether a run is in progress."""
-        return self.talk is not None and self.talk.feed.running
+        """Whether a run, or a command of the person's own, is in progress."""
+        return self.talk is not None and (self.talk.feed.running or self.talk.feed.shell)
 
     # -- drawing what changed -----------------------------------------------------------------------------
 
@@ -253,6 +253,7 @@ class WispApp(App[int]):
 
     def on_composer_edited(self) -> None:
         """What stands before the cursor changed."""
+        self.composer.set_class(self.composer.text.startswith("!") and not self.answers.wanted, "shell")
         if self.talk is not None:
             from wisp.frontends.tui.suggesting import suggest
 

@@ -59,7 +59,7 @@ class Below:
         """What is being waited for."""
         app = self._app
         bar, look = app.part("activity", Bar), app.look
-        if app.talk is None or not app.talk.feed.running:
+        if app.talk is None or not app.working:
             bar.show(Text(self.hint, look.style("dim"), no_wrap=True))
             return
         feed = app.talk.feed

@@ -112,7 +112,8 @@ class Choosing(ModalScreen[tuple[int, ...] | None]):
     def _tell(self) -> None:
         chosen, count = len(self._list.chosen), len(self._parts)
         what = f"allows {chosen} of {count}" if chosen else "needs one at least"
-        text = Text(f"Enter {what}", self.look.style(bold=True), no_wrap=True)
+        text = Text(no_wrap=True)
+        text.append(f"Enter {what}", self.look.style(bold=True))
         text.append(
             " · Space takes or leaves one · a all · n none · Esc back to the question", self.look.style("dim")
         )

@@ -32,6 +32,7 @@ class Composer(TextArea):
         height: auto; min-height: 1; max-height: 40%; padding: 0 1; border: round $dim;
         background: $background;
         &:focus { border: round $accent; }
+        &.shell:focus { border: round $warning; }
         & .text-area--placeholder { color: $dim; }
     }
     """

@@ -11,6 +11,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("Shift+Enter, Ctrl+J, \\ Enter", "a new line"),
             ("/", "a command; at the beginning of a message"),
             ("@", "a file, by some of its letters"),
+            ("!, !!", "at the beginning: run a command; the model is told of it, or not"),
             ("Tab", "take the marked row of the menu"),
             ("Up, Down", "what was sent before, from the first or last line"),
             ("Ctrl+R", "look through what was sent before"),

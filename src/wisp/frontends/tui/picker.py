@@ -194,7 +194,8 @@ class Picker(ModalScreen[Item | None]):
         self._show_more()
 
     def _title(self) -> None:
-        text = Text(self._heading, self.look.style("accent", bold=True), no_wrap=True)
+        text = Text(no_wrap=True)
+        text.append(self._heading, self.look.style("accent", bold=True))
         tab = f" · Tab {self._other[0]}" if self._other else ""
         text.append(f"   Enter takes · Esc leaves{tab}", self.look.style("dim"))
         self.query_one("#title", Bar).show(text)
@@ -273,7 +274,8 @@ class Page(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Say what it is."""
-        text = Text(self._heading, self.look.style("accent", bold=True), no_wrap=True)
+        text = Text(no_wrap=True)
+        text.append(self._heading, self.look.style("accent", bold=True))
         self.query_one("#title", Bar).show(text.append("   Esc leaves", self.look.style("dim")))
 
     def action_move(self, by: int) -> None:

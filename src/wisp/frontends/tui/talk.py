@@ -14,7 +14,7 @@ from wisp.frontends.tui.entries import Note, Welcome
 from wisp.frontends.tui.feed import Feed
 from wisp.frontends.tui.past import Past
 from wisp.host.client import CommandRefused, ConversationClient
-from wisp.host.commands import AnyCommand, Cancel, Configure, FollowUp, Prompt, QueuePop, Steer
+from wisp.host.commands import AnyCommand, Cancel, Configure, FollowUp, Prompt, QueuePop, Shell, Steer
 from wisp.host.mentions import mentions
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ class Talk:
         self.app.composer.remember(text)
         if text.startswith("/") and not text.startswith("//"):
             taken = await self.slash(text.rstrip())
+        elif text.startswith("!"):
+            taken = await self._shell(text)
         elif self.feed.running:
             taken = await self.command(FollowUp(text) if later else Steer(text))
         else:
@@ -100,6 +102,13 @@ class Talk:
             self.client.around.keep_draft(self.app.composer.whole)
         else:
             self.app.composer.give_back(text)
+
+    async def _shell(self, text: str) -> bool:
+        """Run what follows `!`, which the model is told of, or `!!`, which stays here."""
+        told = not text.startswith("!!")
+        taken = await self.command(Shell(text[1 if told else 2 :].strip(), told))
+        self.past.end()
+        return taken
 
     async def _prompt(self, text: str) -> bool:
         if not await self.command(Prompt(text, mentioned=mentions(text))):
