@@ -18,10 +18,11 @@ def world(tmp_path: Path) -> Iterator[Open]:
     """Makes a program with a project, and a server that follows the steps."""
     servers: list[ServerThread] = []
 
-    def make(*steps: dict[str, Any]) -> tuple[Program, ServerThread]:
+    def make(*steps: dict[str, Any], more: str = "") -> tuple[Program, ServerThread]:
         server = ServerThread(steps, lenient=True)
         servers.append(server.__enter__())
-        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        url = server.base_url("openai-chat")
+        program = Program(tmp_path / "home", tmp_path / "work", url=url, more=more)
         (program.project / "calculator.py").write_text("def add(a, b):\n    return a - b\n")
         return program, server
 

@@ -130,6 +130,22 @@ class Surroundings(Protocol):
         """What the person said here lately, oldest first."""
         ...
 
+    async def dropped(self, text: str) -> list[str]:
+        """The picture files that pasted `text` names, if it names nothing else."""
+        ...
+
+    async def picture(self) -> str:
+        """A file with the picture that is in the clipboard; empty where there is none."""
+        ...
+
+    async def copy(self, text: str) -> str:
+        """Put `text` into the display's clipboard; the program that took it, empty where none did."""
+        ...
+
+    def editor(self) -> str:
+        """The command of the person's editor."""
+        ...
+
     def draft(self) -> str:
         """What was being written here last."""
         ...

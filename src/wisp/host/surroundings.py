@@ -132,6 +132,42 @@ class HostSurroundings:
                 said += [m.text for m in seen(info.path).state.messages if isinstance(m, UserMessage)]
         return list(dict.fromkeys(reversed(said)))[::-1]
 
+    # -- the desk ----------------------------------------------------------------------------------------
+
+    async def dropped(self, text: str) -> list[str]:
+        """The picture files that pasted `text` names, if it names nothing else."""
+        from wisp.host.dropped import pictures
+
+        return await asyncio.to_thread(pictures, text, self._host().snapshot().cwd)
+
+    async def picture(self) -> str:
+        """A file with the picture that is in the clipboard; empty where there is none."""
+        return await asyncio.to_thread(self._picture)
+
+    def _picture(self) -> str:
+        from wisp.host.clipboard import picture
+        from wisp.host.dropped import keep_picture
+
+        env = environment()
+        data = picture(env)
+        if not data:
+            return ""
+        paths = configure(self._request, env, self._clock).paths
+        with suppress(OSError):
+            return keep_picture(os.path.join(paths.state, "pasted"), data, self._clock)
+        return ""
+
+    async def copy(self, text: str) -> str:
+        """Put `text` into the display's clipboard; the program that took it, empty where none did."""
+        from wisp.host.clipboard import copy
+
+        return await asyncio.to_thread(copy, text, environment())
+
+    def editor(self) -> str:
+        """The command of the person's editor: `VISUAL`, `EDITOR`, or vi."""
+        env = environment()
+        return env.get("VISUAL") or env.get("EDITOR") or "vi"
+
     # -- the draft ----------------------------------------------------------------------------------------
 
     @property

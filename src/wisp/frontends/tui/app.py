@@ -249,7 +249,7 @@ class WispApp(App[int]):
         if self.answers.wanted:
             self.keep(self.answers.take(message.text))
         elif self.talk is not None:
-            self.keep(self.talk.say(message.text, later=message.when == "later"))
+            self.keep(self.talk.say(message.text, later=message.when == "later", pictures=message.pictures))
 
     def on_composer_edited(self) -> None:
         """What stands before the cursor changed."""
@@ -259,6 +259,13 @@ class WispApp(App[int]):
 
             self.keep(suggest(self, self.talk))
             self.talk.keep_draft_soon()
+
+    def on_composer_pasted(self, message: Composer.Pasted) -> None:
+        """What a terminal writes for a picture that is dropped on it stands for the picture."""
+        if self.talk is not None:
+            from wisp.frontends.tui.bringing import dropped
+
+            self.keep(dropped(self, self.talk, message.text))
 
     def on_composer_pressed(self, message: Composer.Pressed) -> None:
         """A key whose meaning depends on what else is shown."""
@@ -276,9 +283,10 @@ class WispApp(App[int]):
         await self.composer._on_key(message.event)
 
     def on_transcript_marked(self, message: Transcript.Marked) -> None:
-        """What is marked with the mouse is copied (OSC 52)."""
-        self.copy_to_clipboard(message.text)
-        self.say_for_a_moment("copied, if the terminal allows it")
+        """What is marked with the mouse is copied."""
+        from wisp.frontends.tui.bringing import copied
+
+        self.keep(copied(self, message.text))
 
     def exit(self, result: int | None = None, *args: Any, **more: Any) -> None:
         """Leave; the outer terminal no longer shows that something is worked on."""

@@ -82,9 +82,10 @@ class Talk:
             self.app.show_status()
         return True
 
-    async def say(self, text: str, *, later: bool = False) -> None:
+    async def say(self, text: str, *, later: bool = False, pictures: tuple[str, ...] = ()) -> None:
         """Send what a person wrote: a command, a message, or something for a run in progress.
 
+        Pictures go along with a message that begins a run.
         What is refused comes back into the composer.
         """
         if not text.strip():
@@ -94,10 +95,13 @@ class Talk:
             taken = await self.slash(text.rstrip())
         elif text.startswith("!"):
             taken = await self._shell(text)
+        elif self.feed.running and pictures:
+            self.note("pictures go along when a run begins; wait for its end, or stop it", "warn")
+            taken = False
         elif self.feed.running:
             taken = await self.command(FollowUp(text) if later else Steer(text))
         else:
-            taken = await self._prompt(text)
+            taken = await self._prompt(text, pictures)
         if taken:
             self.client.around.keep_draft(self.app.composer.whole)
         else:
@@ -110,8 +114,8 @@ class Talk:
         self.past.end()
         return taken
 
-    async def _prompt(self, text: str) -> bool:
-        if not await self.command(Prompt(text, mentioned=mentions(text))):
+    async def _prompt(self, text: str, pictures: tuple[str, ...]) -> bool:
+        if not await self.command(Prompt(text, attach=pictures, mentioned=mentions(text))):
             return False
         self.feed.running = True  # its first event is on the way
         self.feed.run_began = asyncio.get_running_loop().time()
@@ -136,8 +140,9 @@ class Talk:
             self.feed.said(line)
         self.note(reply.text)
         if reply.copy:
-            self.app.copy_to_clipboard(reply.copy)
-            self.note("copied, if your terminal allows it")
+            from wisp.frontends.tui.bringing import copied
+
+            await copied(self.app, reply.copy)
         self.past.end()
         self.app.opened()
         if reply.leave:
