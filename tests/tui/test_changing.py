@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from wisp.frontends.tui.changing import editable, hunks
+from wisp.frontends.tui.changing import editable
+from wisp.frontends.tui.hunklist import hunks
 
 CALLS = [
     ({"command": "ls", "timeout": 3}, "ls", {"command": "NEW", "timeout": 3}),

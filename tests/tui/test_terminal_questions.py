@@ -41,7 +41,7 @@ def test_some_hunks_of_an_edit_are_allowed_and_the_others_are_not_made(world: Op
         assert "[p] allow some of 2 hunks" in screen.text()
         screen.keys("p")
         shown = screen.wait("Enter allows 2 of 2")
-        assert "[x] hunk 1 of 2" in shown and "[x] hunk 2 of 2" in shown
+        assert "[x] 1 of 2" in shown and "[x] 2 of 2" in shown
         screen.keys("Space")
         screen.wait("Enter allows 1 of 2")
         assert far.read_text() == FAR

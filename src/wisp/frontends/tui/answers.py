@@ -83,5 +83,7 @@ class Answers:
         """Nothing is asked any more, here or in a dialog."""
         self._back = None
         self.end()
-        self._app.dialog.drop()
-        self._app.composer.focus()
+        dialog = self._app.dialog
+        if dialog.ask is None or not dialog.ask.lasting:
+            dialog.drop()
+            self._app.composer.focus()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
     from wisp.frontends.tui.talk import Talk
 
+TRUST = "trust"
 ABOUT = {
     "model": "The model asks",
     "turns": "The limit of requests is reached",
@@ -61,6 +62,36 @@ def attend(app: WispApp, talk: Talk, event: Any) -> None:
         app.show_status()
 
 
+async def ask_trust(app: WispApp, talk: Talk) -> bool:
+    """What there is in the folder to trust, and whether it shall be."""
+    card = await talk.client.around.trust()
+    body = [f"It is {card.state}." if card.state != "undecided" else "Nothing was decided about it yet."]
+    if card.found:
+        body += ["", "Read only where it is trusted:", *(f"  {name}" for name in card.found)]
+    else:
+        body += ["", "It holds no instructions, skills or settings of its own."]
+    if card.executing:
+        body += ["", "Its settings could run something:", *(f"  {line}" for line in card.executing)]
+    choices = (
+        Choice("allow", ("y", "1"), "trust it, as it is now"),
+        Choice("revoke", ("r", "2"), "never"),
+        Choice("forget", ("f", "3"), "undecided"),
+        Choice("later", ("n", "4", "escape"), "not now"),
+    )
+    words = "\n".join(shown(line) for line in body)
+    ask = Ask(TRUST, f"Trust {_line(card.folder)}?", words, "", choices, lasting=True)
+    app.dialog.put(ask, app.composer.last_key)
+    return True
+
+
+async def tell_trust(talk: Talk) -> None:
+    """Say at the beginning where a decision about the folder waits."""
+    card = await talk.client.around.trust()
+    if card.state == "undecided" and not card.trusted and card.found:
+        names = ", ".join(shown(name) for name in card.found)
+        talk.note(f"not read, because this folder is not trusted: {names}. /trust asks about it", "warn")
+
+
 def approval(request: ToolApprovalRequested) -> Ask:
     """An approval request: the whole operation, why it is asked, and what each answer means."""
     choices = [Choice("once", ("y", "1"), "allow once")]
@@ -98,6 +129,12 @@ def question(asked: QuestionAsked) -> Ask:
 def answered(app: WispApp, talk: Talk, message: Dialog.Answered) -> None:
     """The person chose."""
     ask, choice = message.ask, message.choice
+    if ask.id == TRUST:
+        app.dialog.drop()
+        app.composer.focus()
+        if choice.name != "later":
+            app.keep(talk.slash(f"/trust {choice.name}"))
+        return
     pending = talk.feed.view.pending
     if pending is None or ask.id != _name(pending):
         app.keep(talk.command(Answer(ask.id, choice.name)))
@@ -148,7 +185,8 @@ def _edit(app: WispApp, talk: Talk, ask: Ask, pending: ToolApprovalRequested) ->
 
 def _choose(app: WispApp, talk: Talk, pending: ToolApprovalRequested) -> None:
     """Have the person choose hunks."""
-    from wisp.frontends.tui.changing import Choosing, hunks
+    from wisp.frontends.tui.changing import Choosing
+    from wisp.frontends.tui.hunklist import hunks
 
     def chosen(parts: tuple[int, ...] | None) -> None:
         if parts is not None:

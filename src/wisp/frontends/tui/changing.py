@@ -6,26 +6,17 @@ Knows arguments and diffs as text; what is allowed in the end is the host's.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from rich.segment import Segment
 from rich.text import Text
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
-from textual.strip import Strip
-from textual.widget import Widget
 
 from wisp.frontends.tui.bars import Bar
-from wisp.frontends.tui.diffs import diff_lines
-from wisp.frontends.tui.lines import blank, fitted
+from wisp.frontends.tui.hunklist import HunkList
 from wisp.frontends.tui.look import Look
-
-_HUNK = re.compile(r"(?m)^(?=@@ -)")
-_FILE = re.compile(r"(?m)^(?=--- [^\n]*\n\+\+\+ [^\n]*\n@@ -)")
 
 
 class Editable(NamedTuple):
@@ -57,15 +48,6 @@ def editable(arguments: str) -> Editable | None:
     return Editable(json.dumps(value, indent=2, ensure_ascii=False), lambda text: text)
 
 
-def hunks(diff: str) -> list[str]:
-    """Every hunk of a diff as a diff of its own, in order."""
-    found = []
-    for part in _FILE.split(diff):
-        head, *rest = _HUNK.split(part)
-        found += [head + hunk for hunk in rest]
-    return found
-
-
 class Choosing(ModalScreen[tuple[int, ...] | None]):
     """Choose the hunks that are allowed.
 
@@ -92,11 +74,12 @@ class Choosing(ModalScreen[tuple[int, ...] | None]):
         super().__init__()
         self.look = look
         self._heading, self._parts = title, parts
+        self._chosen = set(range(len(parts)))
 
     def compose(self) -> ComposeResult:
         """Title, hunks, keys."""
         yield Bar(self.look, "title")
-        yield _Hunks(self.look, self._parts)
+        yield HunkList(self.look, self._parts, self._label)
         yield Bar(self.look, "keys")
 
     def on_mount(self) -> None:
@@ -106,11 +89,15 @@ class Choosing(ModalScreen[tuple[int, ...] | None]):
         self._tell()
 
     @property
-    def _list(self) -> _Hunks:
-        return self.query_one(_Hunks)
+    def _list(self) -> HunkList:
+        return self.query_one(HunkList)
+
+    def _label(self, number: int) -> tuple[str, str]:
+        taken = number in self._chosen
+        return ("[x]", "good") if taken else ("[ ]", "dim")
 
     def _tell(self) -> None:
-        chosen, count = len(self._list.chosen), len(self._parts)
+        chosen, count = len(self._chosen), len(self._parts)
         what = f"allows {chosen} of {count}" if chosen else "needs one at least"
         text = Text(no_wrap=True)
         text.append(f"Enter {what}", self.look.style(bold=True))
@@ -129,96 +116,21 @@ class Choosing(ModalScreen[tuple[int, ...] | None]):
 
     def action_turn(self) -> None:
         """Take or leave the marked hunk."""
-        self._list.turn({self._list.at})
+        self._chosen ^= {self._list.at}
+        self._list.draw_again()
         self._tell()
 
     def action_every(self, wanted: bool) -> None:
         """Take all, or none."""
-        everything = set(range(len(self._parts)))
-        self._list.turn(everything - self._list.chosen if wanted else set(self._list.chosen))
+        self._chosen = set(range(len(self._parts))) if wanted else set()
+        self._list.draw_again()
         self._tell()
 
     def action_allow(self) -> None:
         """Allow what is chosen."""
-        if self._list.chosen:
-            self.dismiss(tuple(sorted(self._list.chosen)))
+        if self._chosen:
+            self.dismiss(tuple(sorted(self._chosen)))
 
     def action_leave(self) -> None:
         """Back to the question."""
         self.dismiss(None)
-
-
-class _Hunks(Widget):
-    """The hunks, one of them marked, each taken or not."""
-
-    DEFAULT_CSS = "_Hunks { width: 1fr; height: 1fr; margin: 1 0; }"
-
-    def __init__(self, look: Look, parts: list[str]) -> None:
-        super().__init__()
-        self.look = look
-        self.at = 0
-        self.chosen = set(range(len(parts)))
-        self._parts = parts
-        self._top = 0
-        self._lines: list[Strip] = []
-        self._starts: list[int] = []
-        self._key: tuple[object, ...] = ()
-
-    def step(self, by: int) -> None:
-        """Mark another hunk, and bring it into sight."""
-        self.at = max(0, min(len(self._parts) - 1, self.at + by))
-        self._draw()
-        start = self._starts[self.at]
-        end = self._starts[self.at + 1] if self.at + 1 < len(self._parts) else len(self._lines)
-        if start < self._top or end > self._top + self.size.height:
-            self._top = start
-        self.move(0)
-
-    def move(self, by: int) -> None:
-        """Scroll by lines."""
-        self._draw()
-        self._top = max(0, min(len(self._lines) - self.size.height, self._top + by))
-        self.refresh()
-
-    def turn(self, which: set[int]) -> None:
-        """Take those that were left, leave those that were taken."""
-        self.chosen ^= which
-        self.refresh()
-
-    def _draw(self) -> None:
-        key = (self.size.width, self.at, tuple(sorted(self.chosen)))
-        if key == self._key:
-            return
-        self._key, self._lines, self._starts = key, [], []
-        width, base = self.size.width, self.look.style()
-        for number, part in enumerate(self._parts):
-            self._starts.append(len(self._lines))
-            taken, on = number in self.chosen, "panel" if number == self.at else ""
-            mark = "[x]" if taken else "[ ]"
-            head = part.split("\n", 2)[1].removeprefix("+++ b/").strip() if part.startswith("--- ") else ""
-            name = f"{'❯' if on else ' '} {mark} hunk {number + 1} of {len(self._parts)}  {head}"
-            style = self.look.style("good" if taken else "dim", on=on, bold=bool(on))
-            self._lines.append(fitted([Segment(name, style)], width, self.look.style(on=on)))
-            strips = diff_lines(part, width - 1, self.look, indent=4)
-            self._lines += [strip.adjust_cell_length(width, base) for strip in strips]
-            self._lines.append(blank(width, base))
-
-    def render(self) -> str:
-        """Nothing: lines are drawn one by one."""
-        return ""
-
-    def render_line(self, y: int) -> Strip:
-        """One line."""
-        self._draw()
-        at = self._top + y
-        return self._lines[at] if at < len(self._lines) else blank(self.size.width, self.look.style())
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """The wheel."""
-        event.stop()
-        self.move(-3)
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """The wheel."""
-        event.stop()
-        self.move(3)

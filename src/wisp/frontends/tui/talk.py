@@ -9,7 +9,7 @@ import asyncio
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
-from wisp.frontends.tui.asking import attend
+from wisp.frontends.tui.asking import attend, tell_trust
 from wisp.frontends.tui.entries import Note, Welcome
 from wisp.frontends.tui.feed import Feed
 from wisp.frontends.tui.past import Past
@@ -54,6 +54,7 @@ class Talk:
         if not self.app.composer.text and (draft := self.client.around.draft()):
             self.app.composer.put(draft)
         self.app.opened()
+        self.app.keep(tell_trust(self))
         if first:
             await self.say(first)
         loop = asyncio.get_running_loop()
