@@ -80,7 +80,7 @@ async def ask_trust(app: WispApp, talk: Talk) -> bool:
     )
     words = "\n".join(shown(line) for line in body)
     ask = Ask(TRUST, f"Trust {_line(card.folder)}?", words, "", choices, lasting=True)
-    app.dialog.put(ask, app.composer.last_key)
+    app.dialog.put(ask, 0.0)  # it was asked for: nobody is writing something else
     return True
 
 
