@@ -97,7 +97,7 @@ def test_a_page_is_shown_and_escape_leads_back_with_the_draft(world: Open, comma
             write(screen, command)
             screen.wait(wanted[: width - 2])
             screen.keys("Down")
-            screen.keys("Escape")
+            screen.keys("Escape", "Escape", "Escape")  # in one go: the second finds the page left
             screen.ready()
             screen.type("still writing")
             screen.wait("still writing")
@@ -168,3 +168,18 @@ def test_a_conversation_is_renamed_thrown_away_and_brought_back_from_the_list(wo
 
     now = {path.name for path in sessions.rglob("*.jsonl") if "trash" not in str(path)}
     assert len(now - kept) >= 1
+
+
+def test_who_writes_on_while_a_page_is_shown_loses_no_letter(world: Open) -> None:
+    """The first letter leaves the page and stands in the text."""
+    program, server = world({"text": "the end"})
+    with Screen(program) as screen:
+        screen.ready()
+        write(screen, "/context")
+        screen.wait("What the next request holds")
+        screen.type("written at once")
+        screen.wait("│ written at once")
+        screen.keys("Enter")
+        screen.wait("the end")
+
+    assert server.requests[0].json["messages"][-1]["content"] == "written at once"

@@ -7,12 +7,15 @@ said to it and what comes from it goes through `talk`.
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
 from wisp.frontends.tui import outside
@@ -25,6 +28,7 @@ from wisp.frontends.tui.driver import ScreenDriver
 from wisp.frontends.tui.look import DARK, GREY, LIGHT, LOOKS, Look, theme_of
 from wisp.frontends.tui.menu import Menu, Row
 from wisp.frontends.tui.pressing import interrupt, pressed
+from wisp.frontends.tui.quick import QuickScreen
 from wisp.frontends.tui.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -91,6 +95,10 @@ class WispApp(App[int]):
         self._interrupted_at = -TWICE
         self.below = Below(self)
 
+    def get_default_screen(self) -> Screen[Any]:
+        """The screen of the conversation."""
+        return QuickScreen(id="_default")
+
     def compose(self) -> ComposeResult:
         """Transcript, what happens, questions, composer, status."""
         yield Transcript(self.look, self._older, self._newer)
@@ -145,6 +153,7 @@ class WispApp(App[int]):
         client = await self._connect()
         self.talk = Talk(self, client)
         self.composer.placeholder = PROMPT
+        gc.freeze()  # what was loaded stays: looking through it again would stop the screen for a moment
         self.set_interval(TICK, self.below.tick)
         await self.talk.run(self._first)
 
@@ -251,6 +260,14 @@ class WispApp(App[int]):
         elif self.talk is not None:
             self.keep(self.talk.say(message.text, later=message.when == "later", pictures=message.pictures))
 
+    async def on_event(self, event: events.Event) -> None:
+        """Who writes on while a page is only looked at leaves it, with this letter and all that follow."""
+        if isinstance(event, events.Key) and event.is_printable and event.key not in ("space", "q"):
+            top = self.screen_stack[-1] if self._screen_stack else None
+            if getattr(top, "GLANCE", False) and isinstance(top, ModalScreen):
+                top.dismiss(None)
+        await super().on_event(event)
+
     def on_composer_edited(self) -> None:
         """What stands before the cursor changed."""
         self.composer.set_class(self.composer.text.startswith("!") and not self.answers.wanted, "shell")
@@ -280,7 +297,7 @@ class WispApp(App[int]):
 
     async def on_dialog_typed(self, message: Dialog.Typed) -> None:
         """The person was writing when a question came: the key belongs to the text."""
-        await self.composer._on_key(message.event)
+        await self.composer.press(message.event)
 
     def on_transcript_marked(self, message: Transcript.Marked) -> None:
         """What is marked with the mouse is copied."""

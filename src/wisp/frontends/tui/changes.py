@@ -17,6 +17,7 @@ from textual.widgets import Input
 from wisp.frontends.tui.bars import Bar
 from wisp.frontends.tui.hunklist import HunkList, file_of, hunks
 from wisp.frontends.tui.look import Look
+from wisp.frontends.tui.picker import leave
 from wisp.host.client import CommandRefused
 from wisp.host.showing import one_line, safe
 
@@ -170,12 +171,12 @@ class Changes(ModalScreen[Outcome | None]):
     def action_send(self) -> None:
         """All comments go back as one message."""
         if self._comments:
-            self.dismiss(Outcome(message(self._parts, self._comments)))
+            leave(self, Outcome(message(self._parts, self._comments)))
 
     def action_undo(self) -> None:
         """Undo the last run, at the second press."""
         if self._undoing:
-            self.dismiss(Outcome(undo=True))
+            leave(self, Outcome(undo=True))
             return
         self._undoing = True
         self._tell("u again puts the files back to before the last run")
@@ -185,7 +186,7 @@ class Changes(ModalScreen[Outcome | None]):
         if self.has_class("writing"):
             self._written()
         else:
-            self.dismiss(None)
+            leave(self, None)
 
 
 def message(parts: Sequence[Hunk], comments: dict[int, str]) -> str:

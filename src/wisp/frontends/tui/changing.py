@@ -17,6 +17,7 @@ from textual.screen import ModalScreen
 from wisp.frontends.tui.bars import Bar
 from wisp.frontends.tui.hunklist import HunkList
 from wisp.frontends.tui.look import Look
+from wisp.frontends.tui.picker import leave
 
 
 class Editable(NamedTuple):
@@ -129,8 +130,8 @@ class Choosing(ModalScreen[tuple[int, ...] | None]):
     def action_allow(self) -> None:
         """Allow what is chosen."""
         if self._chosen:
-            self.dismiss(tuple(sorted(self._chosen)))
+            leave(self, tuple(sorted(self._chosen)))
 
     def action_leave(self) -> None:
         """Back to the question."""
-        self.dismiss(None)
+        leave(self, None)

@@ -154,6 +154,10 @@ class Composer(TextArea):
             self._recall(-1)
         self._wanted = False
 
+    async def press(self, event: events.Key) -> None:
+        """A key that was pressed elsewhere and is meant for the text."""
+        await self._on_key(event)
+
     # -- keys ---------------------------------------------------------------------------------------------
 
     async def _on_key(self, event: events.Key) -> None:

@@ -6,7 +6,7 @@ Knows nothing of what the rows are; `choose` and `pages` say what they mean.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -46,8 +46,15 @@ class Act(NamedTuple):
     needs_row: bool = True
 
 
+R = TypeVar("R")
 Preview = Callable[[Item], Awaitable[Text]]
 """What the pane shows of a row."""
+
+
+def leave(screen: ModalScreen[R], result: R) -> None:
+    """Leave a screen; a second key that was pressed meanwhile finds it left."""
+    if screen.is_current:
+        screen.dismiss(result)
 
 
 class Rows(Widget):
@@ -265,7 +272,7 @@ class Picker(ModalScreen[Item | None]):
         """Take the marked row."""
         rows = self.rows
         if rows.items:
-            self.dismiss(rows.items[rows.at])
+            leave(self, rows.items[rows.at])
 
     def action_step(self, by: int) -> None:
         """Mark another row."""
@@ -274,7 +281,7 @@ class Picker(ModalScreen[Item | None]):
 
     def action_leave(self) -> None:
         """Take none."""
-        self.dismiss(None)
+        leave(self, None)
 
     def action_other(self) -> None:
         """Show the other rows."""
@@ -303,12 +310,15 @@ class Picker(ModalScreen[Item | None]):
 class Page(ModalScreen[None]):
     """A text on a screen of its own."""
 
+    GLANCE = True
+    """Who writes on has looked at it: letters are for what is below."""
+
     DEFAULT_CSS = "Page { background: $background; layout: vertical; } Page Pane { margin: 1 0 0 0; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,ctrl+c,enter,f1", "leave", show=False, priority=True),
-        Binding("up,k", "move(-1)", show=False, priority=True),
-        Binding("down,j", "move(1)", show=False, priority=True),
-        Binding("pageup,b", "move(-15)", show=False, priority=True),
+        Binding("up", "move(-1)", show=False, priority=True),
+        Binding("down", "move(1)", show=False, priority=True),
+        Binding("pageup", "move(-15)", show=False, priority=True),
         Binding("pagedown,space", "move(15)", show=False, priority=True),
     ]
 
@@ -334,4 +344,4 @@ class Page(ModalScreen[None]):
 
     def action_leave(self) -> None:
         """Back to the conversation."""
-        self.dismiss(None)
+        leave(self, None)

@@ -14,7 +14,7 @@ from wisp.frontends.tui.asking import ask_trust
 from wisp.frontends.tui.changes import show_changes
 from wisp.frontends.tui.feed import told
 from wisp.frontends.tui.pages import page
-from wisp.frontends.tui.picker import Act, Item, Picker
+from wisp.frontends.tui.picker import Act, Item, Picker, leave
 from wisp.frontends.tui.pressing import find
 from wisp.host.client import CommandRefused
 from wisp.host.showing import one_line, safe
@@ -126,7 +126,7 @@ def _session_acts(app: WispApp, talk: Talk) -> dict[str, Act]:
             app.keep(talk.slash("/resume"))
             return True
 
-        picker.dismiss(None)
+        leave(picker, None)
         app.answers.ask("the new name of the conversation; Esc leaves it", named, hint="enter renames")
 
     def fork(picker: Picker, item: Item) -> None:
@@ -138,7 +138,7 @@ def _session_acts(app: WispApp, talk: Talk) -> dict[str, Act]:
             else:
                 await talk.slash(f"/resume {new}")
 
-        picker.dismiss(None)
+        leave(picker, None)
         app.keep(go())
 
     def remove(picker: Picker, item: Item) -> None:
