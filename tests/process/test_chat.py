@@ -89,6 +89,28 @@ def program(server: ServerThread, tmp_path: Path) -> Program:
     return Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
 
 
+def test_a_paste_of_several_lines_is_one_message(tmp_path: Path) -> None:
+    """In brackets, cut in the middle of its marks; sent by a line end of its own."""
+    with ServerThread([{"text": "taken"}, {"text": "again"}], lenient=True) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        terminal = Terminal(program, "chat", "--plain")
+        assert "\x1b[?2004h" in terminal.expect("> ")
+        for part in ("\x1b[20", "0~one\rtwo\r", "three\x1b[2", "01~"):
+            terminal.type(part)
+            time.sleep(0.05)
+        terminal.type(" and four\r")
+        terminal.expect("taken")
+        terminal.expect("> ")
+        terminal.type("!!echo $((40+2))\r")
+        terminal.expect("42")
+        terminal.type("/quit\r")
+        terminal.expect("\x1b[?2004l")
+        assert terminal.close() == 0
+
+    [request] = server.requests
+    assert request.json["messages"][-1]["content"] == "one\ntwo\nthree and four"
+
+
 def test_a_yes_runs_what_was_shown(program: Program) -> None:
     """The whole operation is shown; `y` is this once."""
     terminal = Terminal(program, "chat", "--plain")

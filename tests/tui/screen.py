@@ -72,7 +72,7 @@ class Screen:
 
     def text(self, *, styled: bool = False) -> str:
         """What is on the screen now."""
-        return self._tmux("capture-pane", "-p", *(["-e"] if styled else []))
+        return self._tmux("capture-pane", "-p", *(["-e", "-N"] if styled else []))
 
     def wait(self, wanted: str | Callable[[str], object], seconds: float = LONG) -> str:
         """The screen as soon as it has `wanted`, or `wanted` says so of it."""

@@ -7,13 +7,14 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from process.program import Program
 from process.server import ServerThread
+from tui.conftest import Open
 from tui.screen import LONG, Screen, needs_tmux
 
 pytestmark = [
@@ -32,25 +33,6 @@ REPAIR = [
 ]
 SLOW = {"text": "word " * 3000 + "\n\nlast words", "pause": 0.01, "delta": 5}
 WAITING = {"text": "Running.", "calls": [{"name": "bash", "arguments": {"command": "sleep 300"}}]}
-
-Open = Callable[..., tuple[Program, ServerThread]]
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[Open]:
-    """Makes a program with a project, and a server that follows the steps."""
-    servers: list[ServerThread] = []
-
-    def make(*steps: dict[str, Any]) -> tuple[Program, ServerThread]:
-        server = ServerThread(steps, lenient=True)
-        servers.append(server.__enter__())
-        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
-        (program.project / "calculator.py").write_text("def add(a, b):\n    return a - b\n")
-        return program, server
-
-    yield make
-    for server in servers:
-        server.__exit__()
 
 
 def said(server: ServerThread, number: int = -1) -> str:

@@ -32,6 +32,8 @@ class ToolApprovalRequested(Event, frozen=True, tag="tool.approval.requested"):
     """Why it is asked."""
     session_rule: str = ""
     """The rule that an answer for the session would add; empty where none may be stored."""
+    parts: int = 0
+    """How many hunks of the diff in `preview` can be allowed without the others; 0 where none can."""
 
 
 class ToolApprovalResolved(Event, frozen=True, tag="tool.approval.resolved"):

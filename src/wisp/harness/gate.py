@@ -8,7 +8,7 @@ import msgspec
 
 from wisp.harness.events import ToolApprovalRequested, ToolApprovalResolved
 from wisp.harness.masking import Masker
-from wisp.harness.ports import Advice, ApprovalAnswer, Approver
+from wisp.harness.ports import Advice, ApprovalAnswer, Approver, Changed
 from wisp.loop.ports import Emit
 from wisp.messages.content import Text
 from wisp.messages.tool import Effect, ToolOutcome
@@ -90,11 +90,16 @@ class Gate:
         return Decision("ask", f"a hook wants it asked: {advice.reason}", fixed=True)
 
     async def admit(
-        self, call_id: str, prepared: Prepared, emit: Emit, advice: Advice = NONE
-    ) -> ToolOutcome | None:
-        """None when the call may run; otherwise the outcome that tells the model why not."""
+        self, call_id: str, prepared: Prepared, emit: Emit, advice: Advice = NONE, written: str = ""
+    ) -> ToolOutcome | Changed | None:
+        """None when the call may run; otherwise the outcome that tells the model why not.
+
+        Args:
+            written: digest of an operation that a person has written, which is not asked about again.
+        """
         decision = self._decide(prepared, advice)
-        if decision.verdict == "allow":
+        asks = decision.verdict == "ask" and (not written or prepared.digest() != written)
+        if decision.verdict != "deny" and not asks:
             return None
         if decision.verdict == "deny":
             return self._refuse(call_id, prepared, decision.reason, headless=False)
@@ -107,6 +112,7 @@ class Gate:
             self.masker.mask(prepared.preview or prepared.summary),
             decision.reason,
             rule,
+            prepared.parts,
         )
         if self.approver is None:
             why = (
@@ -124,7 +130,7 @@ class Gate:
 
     def _answered(
         self, request: ToolApprovalRequested, prepared: Prepared, answer: ApprovalAnswer, emit: Emit
-    ) -> ToolOutcome | None:
+    ) -> ToolOutcome | Changed | None:
         tool, call_id = prepared.tool, request.call_id
         if answer.digest != request.digest or prepared.digest() != request.digest:
             emit(ToolApprovalResolved(call_id, tool, False, "expired", "the operation is not the one shown"))
@@ -134,6 +140,8 @@ class Gate:
             self.refused.add(prepared.digest())
             reason = "the user said no" + (f": {answer.reason}" if answer.reason else "")
             return self._refuse(call_id, prepared, reason, headless=False)
+        if answer.arguments or answer.parts is not None:
+            return Changed(answer.parts, answer.arguments)
         if answer.scope == "session" and request.session_rule:
             runs = prepared.effects[0].runs
             rule = msgspec.structs.replace(parse_rule(request.session_rule), runs=runs)

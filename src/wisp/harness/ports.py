@@ -24,6 +24,17 @@ class ApprovalAnswer(msgspec.Struct, frozen=True):
     scope: Scope = "once"
     reason: str = ""
     """For the model, when denied."""
+    parts: tuple[int, ...] | None = None
+    """Allow only these hunks of what was shown, counted from 0; None for all."""
+    arguments: str = ""
+    """A JSON object: allow the call with these arguments instead; empty for those that were shown."""
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """A person allows something else than what was asked about."""
+
+    parts: tuple[int, ...] | None
+    arguments: str
 
 
 class Approver(Protocol):

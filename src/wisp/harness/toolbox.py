@@ -17,7 +17,7 @@ import msgspec
 
 from wisp.harness.events import QuestionAnswered, QuestionAsked
 from wisp.harness.gate import Gate
-from wisp.harness.ports import Advice, CallHooks, Questioner
+from wisp.harness.ports import Advice, CallHooks, Changed, Questioner
 from wisp.loop.events import ToolExecutionProgress
 from wisp.loop.ports import Emit
 from wisp.loop.settle import uncancelled
@@ -30,6 +30,8 @@ from wisp.workspace.stop import Stopped, StopToken
 T = TypeVar("T")
 
 CHANGED = "the operation is no longer the one that was approved; repeat the call"
+SHOWN = 4_000
+"""Characters of arguments that a person wrote which the model is told."""
 
 
 class ToolCallReady:
@@ -43,6 +45,26 @@ class ToolCallReady:
         self._admitted = prepared.digest() if prepared is not None else ""
         self._touched = box.touched(self.resources)
         self.failure: ToolOutcome | None = None
+        self.note = ""
+        """What a person made of the call, for the model."""
+        self._partly = False
+
+    def only(self, parts: tuple[int, ...]) -> None:
+        """Run these parts of it alone.
+
+        Raises:
+            ToolFailure: there are no such parts.
+        """
+        prepared = self.prepared
+        wanted = frozenset(parts)
+        if prepared is None or prepared.only is None or not wanted or not wanted <= {*range(prepared.parts)}:
+            raise ToolFailure("denied", "the user allowed parts of it, and there are no such parts")
+        if len(wanted) == prepared.parts:
+            return
+        names = ", ".join(str(part + 1) for part in sorted(wanted))
+        self.note = f"the user allowed only hunk {names} of the {prepared.parts} of this change"
+        self.prepared, self._partly = prepared.only(wanted), True
+        self._admitted = self.prepared.digest()
 
     @property
     def parallel_safe(self) -> bool:
@@ -80,7 +102,10 @@ class ToolCallReady:
         if self.prepared.digest() != self._admitted:
             return ToolFailure("denied", CHANGED).outcome()
         fresh = self._box.touched(self.resources) == self._touched
-        return await self._box.perform(self._call.id, self._tool, self.prepared, emit, fresh=fresh)
+        if self._partly and not fresh:  # which hunks those are now, nobody has seen
+            return ToolFailure("denied", CHANGED).outcome()
+        outcome = await self._box.perform(self._call.id, self._tool, self.prepared, emit, fresh=fresh)
+        return noted(outcome, self.note)
 
 
 class Toolbox:
@@ -115,13 +140,38 @@ class Toolbox:
 
     async def prepare(self, call: ToolCall, emit: Emit) -> ToolCallReady:
         """Decode, judge and, where needed, ask about one call."""
+        written, note = "", ""
+        while True:
+            ready = await self._decoded(call)
+            if note and ready.prepared is not None:
+                written = ready.prepared.digest()
+            found: ToolOutcome | Changed | None = ready.failure
+            if ready.failure is None and ready.prepared is not None:
+                ready, advice = await self._advised(call, ready, ready.prepared)
+                if ready.failure is None and ready.prepared is not None and not note:
+                    ready, advice = await self._answered_for(call, ready, ready.prepared, advice)
+                found = ready.failure
+                if ready.failure is None and ready.prepared is not None:
+                    found = await self.gate.admit(call.id, ready.prepared, emit, advice, written)
+            ready.note = note
+            if not isinstance(found, Changed):
+                ready.failure = noted(found, note) if found is not None else None
+                return ready
+            if not found.arguments:
+                return _partly(ready, found)
+            note = f"the user changed this call before allowing it, to: {found.arguments[:SHOWN]}"
+            call = msgspec.structs.replace(call, arguments=found.arguments)
+
+    async def prepare_written(self, call: ToolCall, emit: Emit) -> ToolCallReady:
+        """As `prepare` for a call that a person wrote: where they would be asked, they have answered."""
         ready = await self._decoded(call)
         if ready.failure is None and ready.prepared is not None:
+            written = ready.prepared.digest()
             ready, advice = await self._advised(call, ready, ready.prepared)
             if ready.failure is None and ready.prepared is not None:
-                ready, advice = await self._answered_for(call, ready, ready.prepared, advice)
-            if ready.failure is None and ready.prepared is not None:
-                ready.failure = await self.gate.admit(call.id, ready.prepared, emit, advice)
+                found = await self.gate.admit(call.id, ready.prepared, emit, advice, written)
+                assert not isinstance(found, Changed)
+                ready.failure = found
         return ready
 
     async def prepare_unasked(self, call: ToolCall) -> ToolCallReady:
@@ -287,6 +337,22 @@ def _asking(
         return answer
 
     return ask
+
+
+def noted(outcome: ToolOutcome, note: str) -> ToolOutcome:
+    """An outcome that begins with what a person made of the call."""
+    if not note:
+        return outcome
+    return msgspec.structs.replace(outcome, content=(Text(f"[{note}]\n"), *outcome.content))
+
+
+def _partly(ready: ToolCallReady, changed: Changed) -> ToolCallReady:
+    """The call with the parts that a person allowed."""
+    try:
+        ready.only(changed.parts or ())
+    except ToolFailure as failure:
+        ready.failure = failure.outcome()
+    return ready
 
 
 def _operation(prepared: Prepared) -> str:

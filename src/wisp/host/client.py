@@ -14,6 +14,8 @@ from wisp.host.slash import Reply, SlashCommand
 from wisp.host.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from wisp.host.changes import FileChanged
+    from wisp.host.trusting import TrustCard
     from wisp.messages.message import Message
     from wisp.session.branches import Entry
     from wisp.session.catalog import SessionInfo
@@ -128,8 +130,76 @@ class Surroundings(Protocol):
         """Models that can be used here."""
         ...
 
+    async def rename(self, session_id: str, name: str) -> None:
+        """Give a kept conversation that is not open a name.
+
+        Raises:
+            CommandRefused: it cannot be done; says why.
+        """
+        ...
+
+    async def fork(self, session_id: str) -> str:
+        """Make a copy of a kept conversation from where it stands; its id.
+
+        Raises:
+            CommandRefused: it cannot be done; says why.
+        """
+        ...
+
+    async def remove(self, session_id: str) -> None:
+        """Throw a kept conversation that is not open away; it can be brought back for some days.
+
+        Raises:
+            CommandRefused: it cannot be done; says why.
+        """
+        ...
+
+    async def restore(self, session_id: str) -> None:
+        """Bring a conversation back that was thrown away.
+
+        Raises:
+            CommandRefused: it cannot be done; says why.
+        """
+        ...
+
+    async def changes(self) -> list[FileChanged]:
+        """The files that this conversation's runs changed and that were not put back.
+
+        Raises:
+            CommandRefused: they cannot be told; says why.
+        """
+        ...
+
+    async def trust(self) -> TrustCard:
+        """What there is to decide about the folder."""
+        ...
+
+    async def doctor(self) -> list[Mapping[str, str]]:
+        """What works here: `name`, `status` and `detail` of each."""
+        ...
+
+    async def settings(self) -> list[Mapping[str, Any]]:
+        """Every setting with `name`, `value` and `origin`."""
+        ...
+
     async def prompts(self) -> list[str]:
         """What the person said here lately, oldest first."""
+        ...
+
+    async def dropped(self, text: str) -> list[str]:
+        """The picture files that pasted `text` names, if it names nothing else."""
+        ...
+
+    async def picture(self) -> str:
+        """A file with the picture that is in the clipboard; empty where there is none."""
+        ...
+
+    async def copy(self, text: str) -> str:
+        """Put `text` into the display's clipboard; the program that took it, empty where none did."""
+        ...
+
+    def editor(self) -> str:
+        """The command of the person's editor."""
         ...
 
     def draft(self) -> str:

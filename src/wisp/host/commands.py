@@ -48,6 +48,14 @@ class Detach(Command, frozen=True, tag="detach"):
     """Wait no longer for the command that runs: it goes on in the background, and the run with it."""
 
 
+class Shell(Command, frozen=True, tag="shell"):
+    """Run a command as the person at the front end, between runs; one that policy denies does not run."""
+
+    command: str
+    told: bool = True
+    """Whether the model is told of it, with the next message."""
+
+
 class Approve(Command, frozen=True, tag="approve"):
     """Answer an approval request."""
 
@@ -56,6 +64,10 @@ class Approve(Command, frozen=True, tag="approve"):
     approved: bool
     scope: Scope = "once"
     reason: str = ""
+    parts: tuple[int, ...] | None = None
+    """Allow only these hunks of what was shown, counted from 0; None for all."""
+    arguments: str = ""
+    """A JSON object: allow the call with these arguments instead; judged again, asked only where needed."""
 
 
 class Configure(Command, frozen=True, tag="configure"):
@@ -183,6 +195,7 @@ AnyCommand = (
     | Prompt
     | QueueCommand
     | SessionCommand
+    | Shell
     | ShowContext
     | Steer
     | UndoNavigation

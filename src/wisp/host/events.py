@@ -120,6 +120,26 @@ class PlanSaved(Event, frozen=True, tag="plan.saved"):
     path: str
 
 
+class ShellStarted(Event, frozen=True, tag="shell.started"):
+    """A command that a person runs themselves was begun; its output follows as `tool.execution.progress`."""
+
+    call_id: str
+    command: str
+    told: bool
+    """Whether the model is told of it, with the next message."""
+
+
+class ShellEnded(Event, frozen=True, tag="shell.ended"):
+    """It ended, or was not allowed to run."""
+
+    call_id: str
+    command: str
+    output: str
+    is_error: bool
+    duration_ms: int
+    told: bool
+
+
 class ProcessEnded(Event, frozen=True, tag="process.ended"):
     """A command that was kept running in the background ended; the model is told at the next boundary."""
 
@@ -161,6 +181,8 @@ EVENTS: tuple[type[Event], ...] = (
     RepairReported,
     SessionOpened,
     SessionSaved,
+    ShellEnded,
+    ShellStarted,
     SubagentReported,
     ToolApprovalRequested,
     ToolApprovalResolved,
@@ -208,6 +230,8 @@ __all__ = [
     "RepairReported",
     "SessionOpened",
     "SessionSaved",
+    "ShellEnded",
+    "ShellStarted",
     "SubagentReported",
     "ToolApprovalRequested",
     "ToolApprovalResolved",

@@ -8,18 +8,19 @@ from wisp.harness.events import QuestionAsked, ToolApprovalRequested
 from wisp.harness.ports import ApprovalAnswer
 from wisp.host.client import CommandRefused
 from wisp.host.commands import Answer, Approve
+from wisp.messages.codec import NotAnObject, strict_object
 
 
 class PendingApprovals:
     """Questions that wait for an answer through a command; the harness's `Approver`."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, asyncio.Future[ApprovalAnswer]] = {}
+        self._waiting: dict[str, tuple[ToolApprovalRequested, asyncio.Future[ApprovalAnswer]]] = {}
 
     async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
         """Wait for `answer` with this request's call id."""
         future: asyncio.Future[ApprovalAnswer] = asyncio.get_running_loop().create_future()
-        self._waiting[request.call_id] = future
+        self._waiting[request.call_id] = (request, future)
         try:
             return await future
         finally:
@@ -29,12 +30,21 @@ class PendingApprovals:
         """Settle a question, once.
 
         Raises:
-            CommandRefused: no question with that call id waits.
+            CommandRefused: no question with that call id waits, or it has no such parts or arguments.
         """
-        future = self._waiting.get(command.call_id)
-        if future is None or future.done():
+        request, future = self._waiting.get(command.call_id, (None, None))
+        if request is None or future is None or future.done():
             raise CommandRefused(f"no approval of call {command.call_id!r} is waiting")
-        answer = ApprovalAnswer(command.digest, command.approved, command.scope, command.reason)
+        if command.parts is not None and not (command.parts and {*command.parts} <= {*range(request.parts)}):
+            raise CommandRefused(f"choose among the {request.parts} hunks that can be allowed alone, from 0")
+        if command.arguments:
+            try:
+                strict_object(command.arguments)
+            except NotAnObject as exc:
+                raise CommandRefused(f"the arguments are no JSON object: {exc}") from None
+        answer = ApprovalAnswer(
+            command.digest, command.approved, command.scope, command.reason, command.parts, command.arguments
+        )
         future.set_result(answer)
 
 

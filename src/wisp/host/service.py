@@ -40,6 +40,7 @@ from wisp.host.commands import (
     QueueEdit,
     QueuePop,
     QueueSetMode,
+    Shell,
     ShowContext,
     Steer,
     UndoNavigation,
@@ -50,6 +51,7 @@ from wisp.host.external import External
 from wisp.host.preparing import blocked, filled
 from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.queueing import changed_queue
+from wisp.host.shell import ShellLines
 from wisp.host.skills import Skills
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
@@ -114,6 +116,7 @@ class SessionHost:
         self.external = external or External()
         self.let_go: Callable[[], Sequence[str]] = tuple
         """Has the commands that are being waited for go on in the background; their names there."""
+        self._shell = ShellLines(lambda: self.harness.toolbox, clock, self._publish)
         self._subscribers = Fanout[Envelope]()
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
@@ -163,8 +166,8 @@ class SessionHost:
 
     @property
     def running(self) -> bool:
-        """Whether a run, or a move to another branch, is in progress."""
-        return self._run is not None or self._moving is not None
+        """Whether a run, a move to another branch or a command of the person is in progress."""
+        return any(work is not None for work in (self._run, self._moving, self._shell.running))
 
     @property
     def session(self) -> CodingSession:
@@ -194,6 +197,9 @@ class SessionHost:
         elif isinstance(command, Detach):
             if not self.let_go():
                 raise CommandRefused("no command is being waited for")
+        elif isinstance(command, Shell):
+            self._idle()
+            self._shell.start(command)
         elif isinstance(command, Approve):
             if self._approvals is None:
                 raise CommandRefused("this run asks nobody")
@@ -218,8 +224,7 @@ class SessionHost:
             await self._go("", summarise=False)
 
     async def _go(self, entry: str, *, summarise: bool) -> None:
-        if self.running:
-            raise CommandRefused("a run is in progress; cancel it first")
+        self._idle()
         self._moving = asyncio.ensure_future(self._session.go(entry, summarise=summarise))
         try:
             await asyncio.wait([self._moving])
@@ -262,7 +267,7 @@ class SessionHost:
 
     async def settled(self) -> None:
         """Until no run is in progress."""
-        waiting = [work for work in (self._run, self._moving) if work is not None]
+        waiting = [work for work in (self._run, self._moving, self._shell.running) if work is not None]
         if waiting:
             await asyncio.wait(waiting)
 
@@ -292,6 +297,10 @@ class SessionHost:
     async def _with_files(self, command: Prompt) -> tuple[UserBlock, ...]:
         return await self._attach(command) if self._attach is not None else ()
 
+    def _idle(self) -> None:
+        if self.running:
+            raise CommandRefused("a run is in progress; cancel it first")
+
     def _start(self, command: Prompt, files: tuple[UserBlock, ...]) -> None:
         if self.running:
             raise CommandRefused("a run is in progress; steer it, or cancel it first")
@@ -304,6 +313,7 @@ class SessionHost:
         """Stop the run; one that is still being prepared stops with its first event."""
         if self._paused:
             self._paused.cancel()
+        self._shell.stop()
         if self._moving is not None:
             self._moving.cancel()
         if self._run is not None and not self.harness.abort(reason):
@@ -324,7 +334,7 @@ class SessionHost:
             if why:
                 last = AgentCompleted("refused", 0, why)
             else:
-                last = await self._tell(UserMessage((*words, *files, *command.images)))
+                last = await self._tell(UserMessage((*words, *self._shell.untold(), *files, *command.images)))
         except asyncio.CancelledError:
             if self._preparing is None or not self._preparing.cancelled():
                 raise

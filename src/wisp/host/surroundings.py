@@ -9,19 +9,22 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from wisp.host.client import OpenRequest
+from wisp.host.client import CommandRefused, OpenFailed, OpenRequest
 from wisp.host.configure import configure
 from wisp.host.paths import environment
 from wisp.messages.ids import SystemClock
 from wisp.messages.message import Message, UserMessage
 
 if TYPE_CHECKING:
+    from wisp.host.changes import FileChanged
     from wisp.host.service import SessionHost
-    from wisp.host.store import Entry, SessionInfo
+    from wisp.host.store import Entry, SessionInfo, SessionStore
+    from wisp.host.trusting import TrustCard
     from wisp.session.open import Tree
 
+T = TypeVar("T")
 MOST_FILES = 20_000
 FRESH = 5.0
 """Seconds for which a list of files is good."""
@@ -119,6 +122,68 @@ class HostSurroundings:
 
         return [*await asyncio.to_thread(HostLibrary(self._request).models)]
 
+    async def rename(self, session_id: str, name: str) -> None:
+        """Give a kept conversation a name; raises `CommandRefused`."""
+        await self._keep(lambda store: store.rename(session_id, name))
+
+    async def fork(self, session_id: str) -> str:
+        """Make a copy of a kept conversation; its id.  Raises `CommandRefused`."""
+        made = await self._keep(lambda store: store.fork(session_id))
+        return made.id
+
+    async def remove(self, session_id: str) -> None:
+        """Throw a kept conversation away; raises `CommandRefused`."""
+        await self._keep(lambda store: store.remove(session_id))
+
+    async def restore(self, session_id: str) -> None:
+        """Bring a conversation back from the trash; raises `CommandRefused`."""
+        await self._keep(lambda store: store.restore(session_id))
+
+    async def _keep(self, work: Callable[[SessionStore], T]) -> T:
+        from wisp.host.small import HostLibrary
+
+        try:
+            return await asyncio.to_thread(work, HostLibrary(self._request).store())
+        except LookupError as exc:
+            raise CommandRefused(str(exc.args[0] if exc.args else exc)) from None
+        except OSError as exc:
+            raise CommandRefused(f"{exc.filename or 'the session'}: {exc.strerror or exc}") from None
+        except OpenFailed as exc:
+            raise CommandRefused(str(exc)) from None
+
+    # -- the folder ---------------------------------------------------------------------------------------
+
+    async def changes(self) -> list[FileChanged]:
+        """The files that this conversation's runs changed; raises `CommandRefused`."""
+        from wisp.host.changes import changes
+
+        state = self._host().session.state
+        steps = list(state.steps[: state.applied])
+        folder = configure(self._request, environment(), self._clock).paths.state
+        try:
+            return await asyncio.to_thread(changes, self._host().snapshot().cwd, folder, steps)
+        except (LookupError, OSError) as exc:
+            raise CommandRefused(str(exc.args[0] if exc.args else exc)) from None
+
+    async def trust(self) -> TrustCard:
+        """What there is to decide about the folder."""
+        from wisp.host.trusting import trust_card
+
+        configured = configure(self._request, environment(), self._clock)
+        return await asyncio.to_thread(trust_card, configured, self._clock)
+
+    async def doctor(self) -> list[Mapping[str, str]]:
+        """What works here."""
+        from wisp.host.small import HostLibrary
+
+        return [*await asyncio.to_thread(HostLibrary(self._request).doctor)]
+
+    async def settings(self) -> list[Mapping[str, Any]]:
+        """Every setting, its value and its origin."""
+        from wisp.host.small import HostLibrary
+
+        return [*await asyncio.to_thread(HostLibrary(self._request).config)]
+
     async def prompts(self) -> list[str]:
         """What the person said in this folder's newest conversations, oldest first."""
         return await asyncio.to_thread(self._prompts, await self.sessions())
@@ -131,6 +196,42 @@ class HostSurroundings:
             with suppress(OSError):
                 said += [m.text for m in seen(info.path).state.messages if isinstance(m, UserMessage)]
         return list(dict.fromkeys(reversed(said)))[::-1]
+
+    # -- the desk ----------------------------------------------------------------------------------------
+
+    async def dropped(self, text: str) -> list[str]:
+        """The picture files that pasted `text` names, if it names nothing else."""
+        from wisp.host.dropped import pictures
+
+        return await asyncio.to_thread(pictures, text, self._host().snapshot().cwd)
+
+    async def picture(self) -> str:
+        """A file with the picture that is in the clipboard; empty where there is none."""
+        return await asyncio.to_thread(self._picture)
+
+    def _picture(self) -> str:
+        from wisp.host.clipboard import picture
+        from wisp.host.dropped import keep_picture
+
+        env = environment()
+        data = picture(env)
+        if not data:
+            return ""
+        paths = configure(self._request, env, self._clock).paths
+        with suppress(OSError):
+            return keep_picture(os.path.join(paths.state, "pasted"), data, self._clock)
+        return ""
+
+    async def copy(self, text: str) -> str:
+        """Put `text` into the display's clipboard; the program that took it, empty where none did."""
+        from wisp.host.clipboard import copy
+
+        return await asyncio.to_thread(copy, text, environment())
+
+    def editor(self) -> str:
+        """The command of the person's editor: `VISUAL`, `EDITOR`, or vi."""
+        env = environment()
+        return env.get("VISUAL") or env.get("EDITOR") or "vi"
 
     # -- the draft ----------------------------------------------------------------------------------------
 

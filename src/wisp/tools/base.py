@@ -54,6 +54,10 @@ class Prepared:
     """Digest of the state of the world this was prepared against (a target file's bytes); empty if none."""
     resources: tuple[str, ...] = field(default=())
     """Canonical names of what it touches; two calls that share one never run at the same time."""
+    parts: int = 0
+    """How many hunks of the diff in `preview` can be done without the others; 0 where none can."""
+    only: Callable[[frozenset[int]], Prepared] | None = None
+    """The same call with only these of its parts, of which there is at least one.  Raises `ToolFailure`."""
 
     def digest(self) -> str:
         """The identity of this exact operation: tool, arguments, effects and fingerprint."""

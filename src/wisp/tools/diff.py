@@ -40,6 +40,26 @@ class _Change(NamedTuple):
     new: list[str]
 
 
+def parts(old: str, spans: list[Span]) -> list[list[Span]]:
+    """The hunks of `unified(old, spans)`, each as the replacements of whole lines that make it up."""
+    changes = [part for region in _regions(old, spans) for part in _refine(old, region)]
+    return [
+        [Span(change.start, change.end, "".join(change.new)) for change in group]
+        for group in _groups(old, changes)
+    ]
+
+
+def _groups(old: str, changes: list[_Change]) -> list[list[_Change]]:
+    """Changes whose contexts touch stand in one hunk."""
+    groups: list[list[_Change]] = []
+    for change in changes:
+        if groups and _close(old, groups[-1][-1].end, change.start):
+            groups[-1].append(change)
+        else:
+            groups.append([change])
+    return groups
+
+
 def unified(old: str, spans: list[Span], path: str, *, created: bool = False) -> Diff:
     """The diff of replacing `spans` (in order, apart) in `old`.
 
@@ -48,15 +68,10 @@ def unified(old: str, spans: list[Span], path: str, *, created: bool = False) ->
         created: the file did not exist.
     """
     changes = [part for region in _regions(old, spans) for part in _refine(old, region)]
-    body, at, delta = [], 0, 0
-    while at < len(changes):
-        last = at
-        while last + 1 < len(changes) and _close(old, changes[last].end, changes[last + 1].start):
-            last += 1
-        group = changes[at : last + 1]
+    body, delta = [], 0
+    for group in _groups(old, changes):
         body.append(_hunk(old, group, delta))
         delta += sum(len(change.new) - len(change.old) for change in group)
-        at = last + 1
     added = sum(len(change.new) for change in changes)
     removed = sum(len(change.old) for change in changes)
     return Diff(_shorten(_header(path, created, not body) + "".join(body)), added, removed)
@@ -66,10 +81,14 @@ def whole(old: str, new: str, path: str, *, created: bool = False) -> Diff:
     """The diff between two texts of which nothing more is known."""
     if old == new and not created:
         return Diff("", 0, 0)
+    return unified(old, span_of(old, new), path, created=created)
+
+
+def span_of(old: str, new: str) -> list[Span]:
+    """The one replacement that makes `new` of `old`; none where they are the same."""
     start = _same_start(old, new)
     end = _same_end(old, new, start)
-    spans = [Span(start, len(old) - end, new[start : len(new) - end])] if old != new else []
-    return unified(old, spans, path, created=created)
+    return [Span(start, len(old) - end, new[start : len(new) - end])] if old != new else []
 
 
 def _regions(old: str, spans: list[Span]) -> list[_Change]:

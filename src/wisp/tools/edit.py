@@ -13,6 +13,7 @@ from wisp.tools.base import Prepared, RunContext
 from wisp.tools.diff import Diff, Span, unified
 from wisp.tools.ledger import ReadLedger, Seen
 from wisp.tools.match import MAX_PLACES, Found, Place, line_of, locate, nearest
+from wisp.tools.parts import count, kept
 from wisp.tools.render import plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import Target, failures, relative, to_write
@@ -46,6 +47,16 @@ class Plan(NamedTuple):
     diff: Diff
     spans: int
     how: set[str]
+    before: bytes
+    decoded: text.Decoded
+    made: list[Span]
+
+    def only(self, chosen: frozenset[int], name: str) -> Plan:
+        """What the file becomes with these hunks of `diff` alone, counted from 0."""
+        made = kept(self.decoded.text, self.made, chosen)
+        data = _join(self.before, self.decoded, made)
+        diff = unified(self.decoded.text, made, name)
+        return self._replace(data=data, diff=diff, spans=len(made), made=made)
 
 
 class EditTool:
@@ -80,26 +91,46 @@ class EditTool:
             return several.prepare(args)
         target = to_write(self._workspace, args.path)
         name = relative(self._workspace, target.path)
-        summary, preview, fingerprint = f"edit {name}", "", ""
-        plan: Plan | None = None
         if target.place.inside:
             before, plan = self._plan(target, args, name)
-            fingerprint, preview = before.digest, plan.diff.text
-            summary = f"edit {name} (+{plan.diff.added} -{plan.diff.removed})"
-        else:
-            preview = (
-                f"{len(args.edits)} edits of {target.path}, which is outside the granted folders:\n"
-                + "".join(f"\n--- replace\n{edit.old_text}\n+++ by\n{edit.new_text}\n" for edit in args.edits)
-            )
+            return self._planned(target, args, name, before.digest, plan)
+        preview = (
+            f"{len(args.edits)} edits of {target.path}, which is outside the granted folders:\n"
+            + "".join(f"\n--- replace\n{edit.old_text}\n+++ by\n{edit.new_text}\n" for edit in args.edits)
+        )
         return Prepared(
             tool="edit",
             arguments=msgspec.to_builtins(args),
             effects=(target.effect("write"),),
-            run=lambda context: self._run(target, args, name, fingerprint, plan, context),
-            summary=summary,
+            run=lambda context: self._run(target, args, name, "", None, context),
+            summary=f"edit {name}",
             preview=preview,
-            fingerprint=fingerprint,
             resources=(target.told,),
+        )
+
+    def _planned(
+        self,
+        target: Target,
+        args: EditArguments,
+        name: str,
+        digest: str,
+        plan: Plan,
+        chosen: frozenset[int] | None = None,
+    ) -> Prepared:
+        """The call as it was planned, with all hunks or the chosen ones."""
+        took = {} if chosen is None else {"hunks": sorted(chosen)}
+        parts = count(plan.diff.text)
+        return Prepared(
+            tool="edit",
+            arguments=msgspec.to_builtins(args) | took,
+            effects=(target.effect("write"),),
+            run=lambda context: self._run(target, args, name, digest, plan, context),
+            summary=f"edit {name} (+{plan.diff.added} -{plan.diff.removed})",
+            preview=plan.diff.text,
+            fingerprint=digest,
+            resources=(target.told,),
+            parts=parts,
+            only=lambda some: self._planned(target, args, name, digest, plan.only(some, name), some),
         )
 
     def _plan(self, target: Target, args: EditArguments, name: str) -> tuple[files.Content, Plan]:
@@ -163,7 +194,7 @@ def plan_edits(data: bytes, edits: list[Change], name: str, fallbacks: tuple[str
     if result == data:
         raise ToolFailure("no_change", f"the edits would leave {name} as it is; nothing was written")
     ordered = [span for span, _ in spans]
-    return Plan(result, unified(decoded.text, ordered, name), len(ordered), how)
+    return Plan(result, unified(decoded.text, ordered, name), len(ordered), how, data, decoded, ordered)
 
 
 def _find(content: str, edit: Change, number: int, name: str) -> Found:

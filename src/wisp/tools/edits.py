@@ -16,6 +16,7 @@ from wisp.messages.tool import ToolFailure, ToolOutcome
 from wisp.tools.base import Prepared, RunContext
 from wisp.tools.edit import Change, EditArguments, Plan, plan_edits, report
 from wisp.tools.ledger import ReadLedger, Seen
+from wisp.tools.parts import count
 from wisp.tools.target import Target, failures, relative, to_write
 from wisp.workspace import files
 from wisp.workspace.root import Workspace
@@ -31,6 +32,18 @@ class Part(NamedTuple):
     before: str
     """Digest of the bytes it was planned for."""
     plan: Plan
+
+
+def _chosen(parts: list[Part], some: frozenset[int]) -> list[Part]:
+    """The files with the hunks that are wanted, counted through all of them; files with none drop out."""
+    found, first = [], 0
+    for part in parts:
+        hunks = part.plan.diff.text.count("\n@@ -")
+        mine = frozenset(number - first for number in some if first <= number < first + hunks)
+        if mine:
+            found.append(part._replace(plan=part.plan.only(mine, part.name)))
+        first += hunks
+    return found
 
 
 class SeveralFiles:
@@ -64,17 +77,27 @@ class SeveralFiles:
             targets[target.path] = target
             edits.setdefault(target.path, []).append(edit)
         parts = [self._part(targets[path], edits[path]) for path in sorted(targets)]
+        return self._planned(args, parts, journal)
+
+    def _planned(
+        self, args: EditArguments, parts: list[Part], journal: str, chosen: frozenset[int] | None = None
+    ) -> Prepared:
+        """The call as it was planned, with all hunks or the chosen ones."""
+        preview = "".join(part.plan.diff.text for part in parts)
+        took = {} if chosen is None else {"hunks": sorted(chosen)}
         names = ", ".join(part.name for part in parts[:_NAMES]) + (", ..." if len(parts) > _NAMES else "")
         added, removed = sum(p.plan.diff.added for p in parts), sum(p.plan.diff.removed for p in parts)
         return Prepared(
             tool="edit",
-            arguments=msgspec.to_builtins(args),
+            arguments=msgspec.to_builtins(args) | took,
             effects=tuple(part.target.effect("write") for part in parts),
             run=lambda context: self._run(parts, journal, context),
             summary=f"edit {len(parts)} files (+{added} -{removed}): {names}",
-            preview="".join(part.plan.diff.text for part in parts),
+            preview=preview,
             fingerprint=hashlib.sha256("".join(part.before for part in parts).encode()).hexdigest(),
             resources=tuple(part.target.told for part in parts),
+            parts=count(preview),
+            only=lambda some: self._planned(args, _chosen(parts, some), journal, some),
         )
 
     def _part(self, target: Target, edits: list[Change]) -> Part:

@@ -8,8 +8,9 @@ import msgspec
 
 from wisp.messages.tool import Replay, ToolFailure, ToolOutcome, ToolSpec, plain
 from wisp.tools.base import Prepared, RunContext
-from wisp.tools.diff import Diff, Span, unified, whole
+from wisp.tools.diff import Diff, Span, span_of, unified, whole
 from wisp.tools.ledger import ReadLedger, Seen
+from wisp.tools.parts import applied, count, kept
 from wisp.tools.render import plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import Target, failures, relative, to_write
@@ -42,7 +43,7 @@ class WriteTool:
         args = decode(WriteArguments, arguments, tool="write")
         target = to_write(self._workspace, args.path)
         name = relative(self._workspace, target.path)
-        fingerprint = ""
+        fingerprint, old = "", None
         lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
         summary, preview = f"write {name} ({plural(lines, 'line')})", args.content
         if target.place.inside:
@@ -60,7 +61,15 @@ class WriteTool:
             preview=preview,
             fingerprint=fingerprint,
             resources=(target.told,),
+            parts=count(preview) if old else 0,
+            only=lambda some: self._some(args, old or b"", some),
         )
+
+    def _some(self, args: WriteArguments, old: bytes, some: frozenset[int]) -> Prepared:
+        """The call that makes only these hunks of its change."""
+        before = text.decode(old).text
+        content = applied(before, kept(before, span_of(before, args.content), some))
+        return self.prepare({"path": args.path, "content": content})
 
     def _before(self, target: Target, name: str) -> tuple[str, bytes | None]:
         """Digest and bytes of what is there; refuses when the model has seen something else."""

@@ -111,6 +111,14 @@ class Snapshots:
         rows = self._store.get_tree(snapshot)
         return {path: Entry(row[0], row[1], row[2], row[3], tuple(row[4])) for path, row in rows.items()}
 
+    def write_out(self, content: str, target: int) -> None:
+        """Write the kept content of a file to the open file `target`.
+
+        Raises:
+            KeyError: it is not in the store.
+        """
+        self._store.write_out(content, target)
+
     def warm(self, snapshot: str) -> None:
         """Know a snapshot's files already, so that the next `take` reads only what changed since."""
         with contextlib.suppress(KeyError):

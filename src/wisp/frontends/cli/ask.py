@@ -11,6 +11,7 @@ import os
 import sys
 from contextlib import suppress
 
+from wisp.frontends.cli.pasting import LOST, Lines
 from wisp.host.client import CommandRefused, HostClient
 from wisp.host.commands import Answer, Approve
 from wisp.host.events import (
@@ -34,7 +35,7 @@ class LineReader:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._buffer = b""
+        self._lines = Lines()
         self._eof = False
         self._reading = asyncio.Lock()
 
@@ -44,12 +45,15 @@ class LineReader:
             return await self._line()
 
     async def _line(self) -> str | None:
-        while b"\n" not in self._buffer and not self._eof:
-            await self._fill()
-        if not self._buffer:
-            return None
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        return line.decode("utf-8", "replace").rstrip("\r")
+        while (line := self._lines.take()) is None and not self._eof:
+            if not self._lines.pasting:
+                await self._fill()
+                continue
+            try:
+                await asyncio.wait_for(self._fill(), LOST)
+            except TimeoutError:  # the end of the paste was lost
+                return self._lines.take(all_=True)
+        return line if line is not None else self._lines.take(all_=True)
 
     async def _fill(self) -> None:
         loop = asyncio.get_running_loop()
@@ -64,12 +68,12 @@ class LineReader:
             finally:
                 loop.remove_reader(self._descriptor)
             chunk = os.read(self._descriptor, 65536)
-        self._buffer += chunk
+        self._lines.feed(chunk)
         self._eof = not chunk
 
     async def flush(self) -> None:
         """Forget what was typed so far, and on a terminal what is still on its way, as a paste may be."""
-        self._buffer = b""
+        self._lines.clear()
         if os.isatty(self._descriptor):
             await asyncio.sleep(GUARD)
             import termios

@@ -12,10 +12,11 @@ from typing import Any
 
 from wisp.frontends.cli.ask import Asker, LineReader
 from wisp.frontends.cli.exitcodes import INTERRUPTED, OK, verdict
+from wisp.frontends.cli.pasting import pastes_marked
 from wisp.frontends.cli.print import TextOutput, explain
 from wisp.frontends.cli.terminal import is_terminal
 from wisp.host.client import CommandRefused, ConversationClient
-from wisp.host.commands import Cancel, Prompt, Steer
+from wisp.host.commands import Cancel, Prompt, Shell, Steer
 from wisp.host.events import (
     AgentCompleted,
     Event,
@@ -24,6 +25,7 @@ from wisp.host.events import (
     QuestionAnswered,
     QuestionAsked,
     QueueMessageInjected,
+    ShellEnded,
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
@@ -69,7 +71,8 @@ class PlainChat:
         watching = asyncio.ensure_future(self._watch())
         await asyncio.sleep(0)
         try:
-            return await self._converse(first)
+            with pastes_marked(sys.stdin.fileno()):
+                return await self._converse(first)
         finally:
             watching.cancel()
 
@@ -91,6 +94,9 @@ class PlainChat:
 
     async def _said(self, text: str) -> bool:
         """Do what a line says while no run is in progress; whether the person leaves."""
+        if text.startswith("!"):
+            await self._during(self._client.send(_own_command(text)))
+            return False
         if not text.startswith("/") or text.startswith("//"):
             await self._during(self._client.send(Prompt(text, mentioned=mentions(text))))
             return False
@@ -139,6 +145,8 @@ class PlainChat:
                 if await self._slash(line):
                     self._quitting = True
                     self._interrupt_for_good()
+            elif line.startswith("!"):
+                await self._client.send(_own_command(line))
             else:
                 await self._client.send(Steer(line))
                 print("[it will be said before the next request; /queue shows what waits]", flush=True)
@@ -205,6 +213,11 @@ class PlainChat:
                     self._changed.set()
 
     def _tell(self, event: Event) -> None:
+        if isinstance(event, ShellEnded):
+            after = "[the model is told of it with your next message]" if event.told else ""
+            print("\n".join(part for part in (safe(event.output), after) if part), flush=True)
+            self._done.set()
+            self._changed.set()
         if isinstance(event, _QUESTIONS):
             self._changed.set()
         elif isinstance(event, QueueMessageInjected):
@@ -231,3 +244,9 @@ class PlainChat:
             self._interrupt_for_good()
         else:
             print("\n[Ctrl+C again to leave]", flush=True)
+
+
+def _own_command(line: str) -> Shell:
+    """What follows `!`, which the model is told of, or `!!`, which it is not."""
+    told = not line.startswith("!!")
+    return Shell(line[1 if told else 2 :].strip(), told)

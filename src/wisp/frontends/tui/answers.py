@@ -28,7 +28,12 @@ class Answers:
         return self._take is not None
 
     def ask(
-        self, what: str, take: Answering, back: Callable[[], None] | None = None, hint: str = "enter answers"
+        self,
+        what: str,
+        take: Answering,
+        back: Callable[[], None] | None = None,
+        hint: str = "enter answers",
+        text: str = "",
     ) -> None:
         """Have the next text from the composer be an answer; what was written there is kept.
 
@@ -37,12 +42,13 @@ class Answers:
             take: has the text; says whether that was all.
             back: what Esc does, after the draft is back.
             hint: shown beside what happens.
+            text: what stands there to begin with.
         """
         app = self._app
         if self._take is None:
             self._draft = app.composer.whole
         self._take, self._back, app.hint = take, back, hint
-        app.composer.put("")
+        app.composer.put(text)
         app.composer.placeholder = what
         app.composer.focus()
         app.flush_soon()
@@ -77,5 +83,7 @@ class Answers:
         """Nothing is asked any more, here or in a dialog."""
         self._back = None
         self.end()
-        self._app.dialog.drop()
-        self._app.composer.focus()
+        dialog = self._app.dialog
+        if dialog.ask is None or not dialog.ask.lasting:
+            dialog.drop()
+            self._app.composer.focus()

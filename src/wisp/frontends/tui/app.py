@@ -7,24 +7,28 @@ said to it and what comes from it goes through `talk`.
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from rich.text import Text
+from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
 from wisp.frontends.tui import outside
 from wisp.frontends.tui.answers import PROMPT, Answers
-from wisp.frontends.tui.bars import Bar, activity, status
+from wisp.frontends.tui.bars import Bar
+from wisp.frontends.tui.below import TICK, Below
 from wisp.frontends.tui.composer import Composer
 from wisp.frontends.tui.dialog import Dialog
 from wisp.frontends.tui.driver import ScreenDriver
 from wisp.frontends.tui.look import DARK, GREY, LIGHT, LOOKS, Look, theme_of
 from wisp.frontends.tui.menu import Menu, Row
 from wisp.frontends.tui.pressing import interrupt, pressed
+from wisp.frontends.tui.quick import QuickScreen
 from wisp.frontends.tui.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -36,8 +40,6 @@ W = TypeVar("W", bound=Widget)
 Connect = Callable[[], Awaitable["ConversationClient"]]
 """Opens the host; raises `OpenFailed`."""
 
-FRAME = 1 / 30
-"""Seconds between two drawings of what streams in."""
 TWICE = 2.0
 """Seconds within which a second Ctrl+C leaves."""
 
@@ -91,10 +93,11 @@ class WispApp(App[int]):
         self._first = first
         self._work: set[asyncio.Future[Any]] = set()
         self._interrupted_at = -TWICE
-        self._flushing = False
-        self._frame = 0
-        self.hint = ""
-        """Said beside what happens."""
+        self.below = Below(self)
+
+    def get_default_screen(self) -> Screen[Any]:
+        """The screen of the conversation."""
+        return QuickScreen(id="_default")
 
     def compose(self) -> ComposeResult:
         """Transcript, what happens, questions, composer, status."""
@@ -111,31 +114,32 @@ class WispApp(App[int]):
     @property
     def transcript(self) -> Transcript:
         """The transcript."""
-        return self._part("transcript", Transcript)
+        return self.part("transcript", Transcript)
 
     @property
     def composer(self) -> Composer:
         """The composer."""
-        return self._part("composer", Composer)
+        return self.part("composer", Composer)
 
     @property
     def dialog(self) -> Dialog:
         """The question, if there is one."""
-        return self._part("dialog", Dialog)
+        return self.part("dialog", Dialog)
 
     @property
     def menu(self) -> Menu:
         """What could be meant."""
-        return self._part("menu", Menu)
+        return self.part("menu", Menu)
 
-    def _part(self, id_: str, kind: type[W]) -> W:
+    def part(self, id_: str, kind: type[W]) -> W:
+        """A widget of the conversation, whatever else is shown over it."""
         return self.screen_stack[0].query_one(f"#{id_}", kind)
 
     # -- life ---------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
         """Show an empty screen; connect when it stands."""
-        self._part("queue", Bar).add_class("hidden")
+        self.part("queue", Bar).add_class("hidden")
         self.composer.focus()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -149,7 +153,8 @@ class WispApp(App[int]):
         client = await self._connect()
         self.talk = Talk(self, client)
         self.composer.placeholder = PROMPT
-        self.set_interval(0.1, self._tick)
+        gc.freeze()  # what was loaded stays: looking through it again would stop the screen for a moment
+        self.set_interval(TICK, self.below.tick)
         await self.talk.run(self._first)
 
     def keep(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -180,66 +185,31 @@ class WispApp(App[int]):
 
     @property
     def working(self) -> bool:
-        """Whether a run is in progress."""
-        return self.talk is not None and self.talk.feed.running
+        """Whether a run, or a command of the person's own, is in progress."""
+        return self.talk is not None and (self.talk.feed.running or self.talk.feed.shell)
 
     # -- drawing what changed -----------------------------------------------------------------------------
 
     def flush_soon(self) -> None:
         """Draw what changed, with whatever else changes until then."""
-        if not self._flushing:
-            self._flushing = True
-            self.set_timer(FRAME, self._draw_changes)
-
-    def _draw_changes(self) -> None:
-        self._flushing = False
-        self.transcript.changed()
-        self._show_activity()
-        self._show_queue()
-
-    def _tick(self) -> None:
-        if self.working and self.talk is not None:
-            self._frame += 1
-            if self._frame % 5 == 0:
-                self.talk.feed.tick(asyncio.get_running_loop().time())
-                self.transcript.changed()
-            self._show_activity()
-
-    def _show_activity(self) -> None:
-        bar, look = self._part("activity", Bar), self.look
-        if self.talk is None or not self.talk.feed.running:
-            bar.show(Text(self.hint, look.style("dim"), no_wrap=True))
-            return
-        feed = self.talk.feed
-        bar.show(
-            activity(
-                look,
-                waiting=feed.waiting(),
-                seconds=asyncio.get_running_loop().time() - feed.run_began,
-                frame=self._frame,
-                still=self.animation_level == "none",
-                hint=self.hint or "esc stops",
-                width=max(1, self.size.width - 2),
-            )
-        )
-
-    def _show_queue(self) -> None:
-        queue = self.talk.feed.queue if self.talk is not None else ()
-        bar = self._part("queue", Bar)
-        bar.set_class(not queue, "hidden")
-        if queue:
-            from wisp.frontends.tui.queue import queue_text
-
-            shown = queue_text(self.look, queue, max(1, self.size.width - 2))
-            bar.styles.height = shown.plain.count("\n") + 1
-            bar.show(shown)
+        self.below.flush_soon()
 
     def show_status(self) -> None:
         """Where one is, and how calls are judged."""
-        if self.talk is not None:
-            now, feed = self.talk.client.snapshot(), self.talk.feed
-            shown = status(self.look, now, feed.cost, feed.context, max(1, self.size.width - 2))
-            self._part("status", Bar).show(shown)
+        self.below.status()
+
+    def say_for_a_moment(self, hint: str) -> None:
+        """Show a hint for as long as a second Ctrl+C would count."""
+        self.below.say_for_a_moment(hint)
+
+    @property
+    def hint(self) -> str:
+        """What is said beside what happens."""
+        return self.below.hint
+
+    @hint.setter
+    def hint(self, hint: str) -> None:
+        self.below.hint = hint
 
     def opened(self) -> None:
         """Another conversation may stand behind the connection."""
@@ -249,9 +219,9 @@ class WispApp(App[int]):
 
     def on_resize(self) -> None:
         """Lines around the composer are as wide as the screen."""
-        self._show_activity()
-        self._show_queue()
-        self.show_status()
+        self.below.activity()
+        self.below.queue()
+        self.below.status()
 
     def use_look(self, name: str) -> None:
         """Other colours: `dark`, `light` or `grey`; the next ones where none are named."""
@@ -270,6 +240,12 @@ class WispApp(App[int]):
         outside.progress(self, working)
         self.opened()
 
+    def close_page(self, kind: str) -> None:
+        """Close the topmost other screen where it is of that class: what it was for is settled."""
+        top = self.screen_stack[-1]
+        if len(self.screen_stack) > 1 and type(top).__name__ == kind:
+            top.dismiss(None)
+
     def show_menu(self, rows: list[Row], typed: int) -> None:
         """Show what could be meant; nothing closes the menu."""
         self.menu.show(rows, typed)
@@ -282,15 +258,31 @@ class WispApp(App[int]):
         if self.answers.wanted:
             self.keep(self.answers.take(message.text))
         elif self.talk is not None:
-            self.keep(self.talk.say(message.text, later=message.when == "later"))
+            self.keep(self.talk.say(message.text, later=message.when == "later", pictures=message.pictures))
+
+    async def on_event(self, event: events.Event) -> None:
+        """Who writes on while a page is only looked at leaves it, with this letter and all that follow."""
+        if isinstance(event, events.Key) and event.is_printable and event.key not in ("space", "q"):
+            top = self.screen_stack[-1] if self._screen_stack else None
+            if getattr(top, "GLANCE", False) and isinstance(top, ModalScreen):
+                top.dismiss(None)
+        await super().on_event(event)
 
     def on_composer_edited(self) -> None:
         """What stands before the cursor changed."""
+        self.composer.set_class(self.composer.text.startswith("!") and not self.answers.wanted, "shell")
         if self.talk is not None:
             from wisp.frontends.tui.suggesting import suggest
 
             self.keep(suggest(self, self.talk))
             self.talk.keep_draft_soon()
+
+    def on_composer_pasted(self, message: Composer.Pasted) -> None:
+        """What a terminal writes for a picture that is dropped on it stands for the picture."""
+        if self.talk is not None:
+            from wisp.frontends.tui.bringing import dropped
+
+            self.keep(dropped(self, self.talk, message.text))
 
     def on_composer_pressed(self, message: Composer.Pressed) -> None:
         """A key whose meaning depends on what else is shown."""
@@ -305,12 +297,13 @@ class WispApp(App[int]):
 
     async def on_dialog_typed(self, message: Dialog.Typed) -> None:
         """The person was writing when a question came: the key belongs to the text."""
-        await self.composer._on_key(message.event)
+        await self.composer.press(message.event)
 
     def on_transcript_marked(self, message: Transcript.Marked) -> None:
-        """What is marked with the mouse is copied (OSC 52)."""
-        self.copy_to_clipboard(message.text)
-        self.say_for_a_moment("copied, if the terminal allows it")
+        """What is marked with the mouse is copied."""
+        from wisp.frontends.tui.bringing import copied
+
+        self.keep(copied(self, message.text))
 
     def exit(self, result: int | None = None, *args: Any, **more: Any) -> None:
         """Leave; the outer terminal no longer shows that something is worked on."""
@@ -334,17 +327,6 @@ class WispApp(App[int]):
         now = asyncio.get_running_loop().time()
         twice, self._interrupted_at = now - self._interrupted_at < TWICE, now
         self.composer.call_later(interrupt, self, twice=twice)
-
-    def say_for_a_moment(self, hint: str) -> None:
-        """Show a hint for as long as a second Ctrl+C would count."""
-        self.hint = hint
-        self._show_activity()
-        self.set_timer(TWICE, lambda: self._unsay(hint))
-
-    def _unsay(self, hint: str) -> None:
-        if self.hint == hint:
-            self.hint = ""
-            self._show_activity()
 
     def action_cycle_mode(self) -> None:
         """Shift+Tab: judge the next calls by another mode."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
     from wisp.frontends.tui.talk import Talk
 
+TRUST = "trust"
 ABOUT = {
     "model": "The model asks",
     "turns": "The limit of requests is reached",
@@ -48,6 +49,7 @@ def attend(app: WispApp, talk: Talk, event: Any) -> None:
             )
         call_back(app)
     elif isinstance(event, ToolApprovalResolved | QuestionAnswered):
+        app.close_page("Choosing")
         app.answers.settle()
     elif isinstance(event, AgentCompleted):
         app.answers.settle()
@@ -60,14 +62,47 @@ def attend(app: WispApp, talk: Talk, event: Any) -> None:
         app.show_status()
 
 
+async def ask_trust(app: WispApp, talk: Talk) -> bool:
+    """What there is in the folder to trust, and whether it shall be."""
+    card = await talk.client.around.trust()
+    body = [f"It is {card.state}." if card.state != "undecided" else "Nothing was decided about it yet."]
+    if card.found:
+        body += ["", "Read only where it is trusted:", *(f"  {name}" for name in card.found)]
+    else:
+        body += ["", "It holds no instructions, skills or settings of its own."]
+    if card.executing:
+        body += ["", "Its settings could run something:", *(f"  {line}" for line in card.executing)]
+    choices = (
+        Choice("allow", ("y", "1"), "trust it, as it is now"),
+        Choice("revoke", ("r", "2"), "never"),
+        Choice("forget", ("f", "3"), "undecided"),
+        Choice("later", ("n", "4", "escape"), "not now"),
+    )
+    words = "\n".join(shown(line) for line in body)
+    ask = Ask(TRUST, f"Trust {_line(card.folder)}?", words, "", choices, lasting=True)
+    app.dialog.put(ask, 0.0)  # it was asked for: nobody is writing something else
+    return True
+
+
+async def tell_trust(talk: Talk) -> None:
+    """Say at the beginning where a decision about the folder waits."""
+    card = await talk.client.around.trust()
+    if card.state == "undecided" and not card.trusted and card.found:
+        names = ", ".join(shown(name) for name in card.found)
+        talk.note(f"not read, because this folder is not trusted: {names}. /trust asks about it", "warn")
+
+
 def approval(request: ToolApprovalRequested) -> Ask:
     """An approval request: the whole operation, why it is asked, and what each answer means."""
     choices = [Choice("once", ("y", "1"), "allow once")]
     if request.session_rule:
         choices.append(Choice("session", ("a", "s", "2"), "allow for this session"))
+    if request.parts:
+        choices.append(Choice("parts", ("p", "5"), f"allow some of {request.parts} hunks"))
     choices += [
         Choice("no", ("n", "3", "escape"), "deny"),
         Choice("why", ("m", "4"), "deny and say why"),
+        Choice("edit", ("e", "6"), "edit, then allow"),
         Choice("stop", ("x",), "stop the run"),
     ]
     note = f"for this session would allow: {_line(request.session_rule)}" if request.session_rule else ""
@@ -94,6 +129,12 @@ def question(asked: QuestionAsked) -> Ask:
 def answered(app: WispApp, talk: Talk, message: Dialog.Answered) -> None:
     """The person chose."""
     ask, choice = message.ask, message.choice
+    if ask.id == TRUST:
+        app.dialog.drop()
+        app.composer.focus()
+        if choice.name != "later":
+            app.keep(talk.slash(f"/trust {choice.name}"))
+        return
     pending = talk.feed.view.pending
     if pending is None or ask.id != _name(pending):
         app.keep(talk.command(Answer(ask.id, choice.name)))
@@ -109,10 +150,50 @@ def answered(app: WispApp, talk: Talk, message: Dialog.Answered) -> None:
             back=lambda: app.dialog.put(ask, 0.0),
         )
         app.dialog.drop()
+    elif choice.name == "edit":
+        _edit(app, talk, ask, pending)
+    elif choice.name == "parts":
+        _choose(app, talk, pending)
     elif choice.name == "stop":
         app.keep(talk.stop())
     else:
         app.keep(talk.command(reply(choice.name != "no", "session" if choice.name == "session" else "once")))
+
+
+def _edit(app: WispApp, talk: Talk, ask: Ask, pending: ToolApprovalRequested) -> None:
+    """Have the person write the operation as they want it; Enter allows that."""
+    from wisp.frontends.tui.changing import editable
+
+    words = editable(talk.feed.arguments_of(pending.call_id))
+    if words is None:
+        app.say_for_a_moment("this call cannot be edited")
+        return
+
+    async def allow(text: str) -> bool:
+        changed = words.whole(text) if text != words.text else ""
+        return await talk.command(Approve(pending.call_id, pending.digest, True, arguments=changed))
+
+    app.answers.ask(
+        "the operation as you want it",
+        allow,
+        back=lambda: app.dialog.put(ask, 0.0),
+        hint="enter allows what is written · esc goes back",
+        text=words.text,
+    )
+    app.dialog.drop()
+
+
+def _choose(app: WispApp, talk: Talk, pending: ToolApprovalRequested) -> None:
+    """Have the person choose hunks."""
+    from wisp.frontends.tui.changing import Choosing
+    from wisp.frontends.tui.hunklist import hunks
+
+    def chosen(parts: tuple[int, ...] | None) -> None:
+        if parts is not None:
+            app.keep(talk.command(Approve(pending.call_id, pending.digest, True, parts=parts)))
+
+    title = _line(pending.summary) or _line(pending.name)
+    app.push_screen(Choosing(app.look, title, hunks(shown(pending.preview))), chosen)
 
 
 def _name(request: ToolApprovalRequested) -> str:

@@ -63,7 +63,8 @@ def status(
     """Where one is on the left, how calls are judged on the right; the left gives way."""
     mode = now.permission_mode
     boxed = "no sandbox" if now.sandbox in ("none", "off") else "sandbox"
-    right = Text(mode, look.style(TONES.get(mode, "dim"), bold=True), no_wrap=True)
+    right = Text(no_wrap=True)
+    right.append(mode, look.style(TONES.get(mode, "dim"), bold=True))
     right.append(" · ", look.style("dim"))
     right.append(boxed, look.style("warn" if boxed != "sandbox" else "dim"))
     folder = one_line(now.cwd.rsplit("/", 1)[-1] or now.cwd, 60)

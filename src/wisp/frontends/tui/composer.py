@@ -12,14 +12,18 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
+from textual.widgets.text_area import Selection
 
 from wisp.frontends.tui.graphemes import after, before
+from wisp.frontends.tui.killing import KillRing
 
 FOLDED_CHARACTERS, FOLDED_LINES = 2_000, 12
 """A paste beyond either is shown as a mark."""
 KILLING = ("ctrl+k", "ctrl+u", "ctrl+w", "alt+d", "alt+backspace")
+FORWARD = ("ctrl+k", "alt+d")
 JOINERS = ("\u200d", "\u200c")
 MOST_FOLDED = 64
+_PICTURE = re.compile(r"\[image #(\d+): [^\]\n]*\]")
 _MARK = re.compile(r"\[pasted #(\d+): [^\]\n]*\]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -32,12 +36,14 @@ class Composer(TextArea):
         height: auto; min-height: 1; max-height: 40%; padding: 0 1; border: round $dim;
         background: $background;
         &:focus { border: round $accent; }
+        &.shell:focus { border: round $warning; }
         & .text-area--placeholder { color: $dim; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+underscore,alt+z,super+z", "undo", show=False),
-        Binding("alt+y,ctrl+shift+z,super+shift+z", "redo", show=False),
+        Binding("alt+y", "yank_before", show=False),
+        Binding("ctrl+shift+z,super+shift+z", "redo", show=False),
         Binding("ctrl+y", "yank", show=False),
         Binding("ctrl+b", "cursor_left", show=False),
         Binding("alt+b", "cursor_word_left", show=False),
@@ -49,13 +55,22 @@ class Composer(TextArea):
     class Sent(Message):
         """The person sent the text: at once, or to be said later."""
 
-        def __init__(self, text: str, when: Literal["now", "later"]) -> None:
+        def __init__(self, text: str, when: Literal["now", "later"], pictures: tuple[str, ...]) -> None:
             super().__init__()
             self.text = text
             self.when = when
+            self.pictures = pictures
+            """Files of the pictures that it names."""
 
     class Edited(Message):
         """What stands before the cursor changed."""
+
+    class Pasted(Message):
+        """A short text was pasted: it may be what the terminal writes for a dropped file."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     class Pressed(Message):
         """A key whose meaning depends on what else is on the screen."""
@@ -82,7 +97,10 @@ class Composer(TextArea):
         self._wanted = False
         """An earlier text was asked for before any was known."""
         self._draft = ""
-        self._killed = ""
+        self._ring = KillRing()
+        self._yanked: tuple[tuple[int, int], tuple[int, int]] | None = None
+        """Where that stands which the last key put back."""
+        self._pictures: dict[int, str] = {}
         self._last = ("", "")
         """What was sent last: whole, and as it was shown."""
 
@@ -97,6 +115,12 @@ class Composer(TextArea):
         """Replace the text; it can be undone."""
         self.replace(text, (0, 0), self.document.end)
         self.move_cursor(self.document.end)
+
+    def add_picture(self, path: str, name: str) -> None:
+        """Put the mark of a picture at the cursor; the file goes along for as long as the mark stands."""
+        number = max(self._pictures, default=0) + 1
+        self._pictures[number] = path
+        self._insert(f"[image #{number}: {name}]")
 
     def before_cursor(self) -> str:
         """The line up to the cursor."""
@@ -130,6 +154,10 @@ class Composer(TextArea):
             self._recall(-1)
         self._wanted = False
 
+    async def press(self, event: events.Key) -> None:
+        """A key that was pressed elsewhere and is meant for the text."""
+        await self._on_key(event)
+
     # -- keys ---------------------------------------------------------------------------------------------
 
     async def _on_key(self, event: events.Key) -> None:
@@ -137,6 +165,10 @@ class Composer(TextArea):
 
         self.last_key = asyncio.get_running_loop().time()
         key = event.key
+        if key not in ("ctrl+y", "alt+y"):
+            self._yanked = None
+        if key not in self._bindings.key_to_bindings:
+            self._ring.close()
         if self.menu_open and key in ("up", "down", "tab", "enter", "escape"):
             self._pass(event)
         elif key == "enter":
@@ -153,7 +185,7 @@ class Composer(TextArea):
             event.stop()
             event.prevent_default()
             self._recall(-1 if key == "up" else 1)
-        elif key in ("tab", "escape", "alt+up") or (key == "ctrl+d" and not self.text):
+        elif key in ("tab", "escape", "alt+up", "ctrl+g", "ctrl+v") or (key == "ctrl+d" and not self.text):
             self._pass(event)
         elif event.character in JOINERS:  # no printable ones by Python's count, but part of what is written
             event.stop()
@@ -168,11 +200,13 @@ class Composer(TextArea):
             return False
         event.stop()
         event.prevent_default()
-        earlier = self.text if event.key in KILLING else ""
+        earlier, kills = self.text, event.key in KILLING
         for binding in self._bindings.get_bindings_for_key(event.key):
             await self.run_action(binding.action)
-        if earlier:
-            self._note_kill(earlier)
+        if kills:
+            self._ring.note(earlier, self.text, forward=event.key in FORWARD)
+        else:
+            self._ring.close()
         return True
 
     def _pass(self, event: events.Key) -> None:
@@ -197,7 +231,9 @@ class Composer(TextArea):
     def send(self, when: Literal["now", "later"]) -> None:
         """Send and begin anew at once: what is typed next is another text."""
         self._last = self.whole, self.text
-        self.post_message(self.Sent(self.whole, when))
+        numbers = [int(number) for number in _PICTURE.findall(self.text)]
+        pictures = tuple(self._pictures[number] for number in numbers if number in self._pictures)
+        self.post_message(self.Sent(self.whole, when, pictures))
         self.load_text("")
         self._place = None
 
@@ -231,18 +267,23 @@ class Composer(TextArea):
         self._place = place if place < len(self._sent) else None
         self.put(self._draft if self._place is None else self._sent[self._place])
 
-    def _note_kill(self, earlier: str) -> None:
-        """Keep what a killing key removed, for `yank`."""
-        now = self.text
-        if len(now) < len(earlier):
-            pairs = enumerate(zip(earlier, now, strict=False))
-            start = next((at for at, (a, b) in pairs if a != b), len(now))
-            self._killed = earlier[start : start + len(earlier) - len(now)]
-
     def action_yank(self) -> None:
         """Put back what was removed last."""
-        if self._killed:
-            self._insert(self._killed)
+        self._put_back(self._ring.newest)
+
+    def action_yank_before(self) -> None:
+        """Directly after `yank`: what was removed before that instead; else redo what was undone."""
+        if self._yanked is None:
+            self.action_redo()
+            return
+        self.selection = Selection(*self._yanked)
+        self._put_back(self._ring.before())
+
+    def _put_back(self, text: str) -> None:
+        if text:
+            start = min(self.selection.start, self.selection.end)
+            self._insert(text)
+            self._yanked = start, self.cursor_location
 
     def get_cursor_left_location(self) -> tuple[int, int]:
         """One character to the left: whatever a person takes for one."""
@@ -271,6 +312,8 @@ class Composer(TextArea):
             size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
             text = f"[pasted #{number}: {size}]"
         self._insert(text)
+        if "." in text and "\n" not in text.strip():
+            self.post_message(self.Pasted(text))
 
     def _watch_selection(self, previous: object, selection: object) -> None:
         super()._watch_selection(previous, selection)  # type: ignore[arg-type]

@@ -47,6 +47,8 @@ class Ask(NamedTuple):
     why: str
     choices: tuple[Choice, ...]
     note: str = ""
+    lasting: bool = False
+    """Whether it stays when a run ends: the person asked for it."""
 
 
 class Dialog(Widget, can_focus=True):

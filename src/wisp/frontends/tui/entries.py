@@ -301,7 +301,7 @@ class Card(Entry):
 
             out += diff_lines(safe(self.diff), width - 1, look, most=OPEN if self.opened else DIFF, indent=4)
             out = [strip.adjust_cell_length(width, base) for strip in out]
-            if not self.opened:
+            if not self.opened or self.state == "done":  # what the model was told is this diff again
                 return out
         if self.opened and self.arguments and not self.diff:
             out += lines_of(Text(pretty(self.arguments), dim), width - 1, base, 4)[:OPEN]

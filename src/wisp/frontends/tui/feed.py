@@ -25,6 +25,8 @@ from wisp.host.events import (
     QueueMessageInjected,
     QueueUpdated,
     RepairReported,
+    ShellEnded,
+    ShellStarted,
     ToolApprovalRequested,
     ToolApprovalResolved,
     ToolCalled,
@@ -38,6 +40,8 @@ from wisp.host.view import View, reduce
 from wisp.messages.content import Thinking as ThinkingBlock
 from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
 
+WHOLE = 40
+"""Lines of the output of a person's own command that are shown at once."""
 NEAR = 1_000
 """Entries at the end that are kept whole."""
 
@@ -60,6 +64,8 @@ class Feed:
         self.arguments = 0
         """Characters of a call that the model is writing."""
         self.running = False
+        self.shell = False
+        """Whether a command of the person's own runs."""
         self.run_began = 0.0
         self._thinned = 0
         self.folder = ""
@@ -94,8 +100,15 @@ class Feed:
                 card.touch()
                 entry.touch()
 
+    def arguments_of(self, call_id: str) -> str:
+        """A call's arguments as the model wrote them; empty for one that is over."""
+        found = self._cards.get(call_id)
+        return found[0].arguments if found is not None else ""
+
     def waiting(self) -> str:
         """What is being waited for, in words."""
+        if self.shell:
+            return "running your command"
         words = self.view.waiting
         if self.arguments:
             return f"the model writes a call, {self.arguments:,} characters"
@@ -212,6 +225,25 @@ class Feed:
         card.summary, card.took = self._near(event.summary), event.duration_ms / 1000
         card.ended(event.output, code=event.failure_code, error=event.is_error, details=event.details)
         entry.touch()
+
+    def _shell_started(self, event: ShellStarted, now: float) -> None:
+        card = Card(event.call_id, "bash", "")
+        card.summary = f"{'!' if event.told else '!!'} {event.command}"
+        card.state, card.since, card.now = "running", now, now
+        self._cards[event.call_id] = (card, add_card(self.entries, card))
+        self.shell, self.run_began = True, now
+
+    def _shell_ended(self, event: ShellEnded, now: float) -> None:
+        found = self._cards.pop(event.call_id, None)
+        self.shell = False
+        if found is not None:
+            card, entry = found
+            card.took = event.duration_ms / 1000
+            card.ended(event.output, code="", error=event.is_error, details={})
+            card.opened = event.output.count("\n") < WHOLE
+            entry.touch()
+        if event.told:
+            self.note(Note("the model is told of it with your next message"))
 
     def _near(self, summary: str) -> str:
         """A summary without the folder that everything is in."""
@@ -353,6 +385,8 @@ _HANDLERS: dict[type, Callable[[Feed, Any, float], None]] = {
     QueueMessageInjected: Feed._injected,
     QueueUpdated: Feed._queue,
     RepairReported: Feed._repaired,
+    ShellEnded: Feed._shell_ended,
+    ShellStarted: Feed._shell_started,
     ToolApprovalRequested: Feed._asked,
     ToolApprovalResolved: Feed._settled,
     ToolCalled: Feed._called,

@@ -5,9 +5,10 @@ Knows nothing of what the rows are; `choose` and `pages` say what they mean.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
@@ -22,6 +23,7 @@ from wisp.frontends.tui.bars import Bar
 from wisp.frontends.tui.lines import blank, clipped, lines_of
 from wisp.frontends.tui.look import Look
 from wisp.frontends.tui.rank import matching
+from wisp.host.showing import one_line
 
 
 class Item(NamedTuple):
@@ -35,8 +37,24 @@ class Item(NamedTuple):
     """Searched too."""
 
 
+class Act(NamedTuple):
+    """What a key does with the marked row."""
+
+    name: str
+    """Shown with its key; empty for one that is not shown."""
+    do: Callable[[Picker, Any], None]
+    needs_row: bool = True
+
+
+R = TypeVar("R")
 Preview = Callable[[Item], Awaitable[Text]]
 """What the pane shows of a row."""
+
+
+def leave(screen: ModalScreen[R], result: R) -> None:
+    """Leave a screen; a second key that was pressed meanwhile finds it left."""
+    if screen.is_current:
+        screen.dismiss(result)
 
 
 class Rows(Widget):
@@ -50,9 +68,9 @@ class Rows(Widget):
         self.items = list(items)
         self.at = max(0, min(mark, len(self.items) - 1))
 
-    def show(self, items: Sequence[Item]) -> None:
+    def show(self, items: Sequence[Item], mark: int = 0) -> None:
         """Show other rows."""
-        self.items, self.at = list(items), 0
+        self.items, self.at = list(items), max(0, min(mark, len(items) - 1))
         self.refresh()
 
     def step(self, by: int) -> None:
@@ -93,15 +111,15 @@ class Pane(Widget):
 
     DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; padding: 0 1; }"
 
-    def __init__(self, look: Look, text: Text | None = None) -> None:
+    def __init__(self, look: Look, text: RenderableType | None = None) -> None:
         super().__init__()
         self.look = look
         self.at = 0
-        self._shown = text or Text()
+        self._shown: RenderableType = text or Text()
         self._strips: list[Strip] = []
         self._for = -1
 
-    def show(self, text: Text) -> None:
+    def show(self, text: RenderableType) -> None:
         """Show another text from its beginning."""
         self._shown, self.at, self._for = text, 0, -1
         self.refresh()
@@ -144,6 +162,7 @@ class Picker(ModalScreen[Item | None]):
         preview: what the pane shows of a row; without it there is no pane.
         mark: the row that is marked first.
         other: another set of rows, reached by Tab: its name, and the rows.
+        acts: what other keys do with the marked row.
     """
 
     DEFAULT_CSS = """
@@ -170,6 +189,7 @@ class Picker(ModalScreen[Item | None]):
         preview: Preview | None = None,
         mark: int = 0,
         other: tuple[str, Callable[[], Awaitable[Sequence[Item]]]] | None = None,
+        acts: Mapping[str, Act] | None = None,
     ) -> None:
         super().__init__()
         self.look = look
@@ -177,6 +197,10 @@ class Picker(ModalScreen[Item | None]):
         self._items = list(items)
         self._preview = preview
         self._mark = mark
+        self._acts = acts or {}
+        self._gone: list[tuple[int, Item]] = []
+        for key in self._acts:
+            self._bindings.bind(key, f"act('{key}')", show=False, priority=True)
 
     def compose(self) -> ComposeResult:
         """Title, what is typed, rows and pane."""
@@ -193,11 +217,42 @@ class Picker(ModalScreen[Item | None]):
         self._title()
         self._show_more()
 
-    def _title(self) -> None:
-        text = Text(self._heading, self.look.style("accent", bold=True), no_wrap=True)
+    def _title(self, words: str = "") -> None:
+        text = Text(no_wrap=True)
+        text.append(self._heading, self.look.style("accent", bold=True))
         tab = f" · Tab {self._other[0]}" if self._other else ""
-        text.append(f"   Enter takes · Esc leaves{tab}", self.look.style("dim"))
+        acts = "".join(
+            f" · {key.replace('ctrl+', 'Ctrl+').replace(key[-1], key[-1].upper())} {act.name}"
+            for key, act in self._acts.items()
+            if act.name
+        )
+        text.append(f"   {words or f'Enter takes · Esc leaves{tab}{acts}'}", self.look.style("dim"))
         self.query_one("#title", Bar).show(text)
+
+    def say(self, words: str) -> None:
+        """Say something in the place of the keys."""
+        self._title(one_line(words, 200))
+
+    def without(self, item: Item) -> None:
+        """Show the rows without one of them."""
+        if item in self._items:
+            self._gone.append((self._items.index(item), item))
+            self._items.remove(item)
+            self._narrow(self.query_one(Input).value, self.rows.at)
+
+    def back(self) -> None:
+        """Show the row again that was left out last."""
+        if self._gone:
+            at, item = self._gone.pop()
+            self._items.insert(at, item)
+            self._narrow(self.query_one(Input).value, at)
+            self._title()
+
+    def action_act(self, key: str) -> None:
+        """Do what a key stands for."""
+        act, rows = self._acts[key], self.rows
+        if rows.items or not act.needs_row:
+            act.do(self, rows.items[rows.at] if rows.items else None)
 
     @property
     def rows(self) -> Rows:
@@ -206,15 +261,18 @@ class Picker(ModalScreen[Item | None]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Narrow the rows."""
+        self._narrow(event.value, 0)
+
+    def _narrow(self, typed: str, mark: int) -> None:
         texts = [(n, f"{item.text} {item.side} {item.more}") for n, item in enumerate(self._items)]
-        self.rows.show([self._items[n] for n in matching(event.value, texts)])
+        self.rows.show([self._items[n] for n in matching(typed, texts)], mark)
         self._show_more()
 
     def on_input_submitted(self) -> None:
         """Take the marked row."""
         rows = self.rows
         if rows.items:
-            self.dismiss(rows.items[rows.at])
+            leave(self, rows.items[rows.at])
 
     def action_step(self, by: int) -> None:
         """Mark another row."""
@@ -223,7 +281,7 @@ class Picker(ModalScreen[Item | None]):
 
     def action_leave(self) -> None:
         """Take none."""
-        self.dismiss(None)
+        leave(self, None)
 
     def action_other(self) -> None:
         """Show the other rows."""
@@ -252,16 +310,19 @@ class Picker(ModalScreen[Item | None]):
 class Page(ModalScreen[None]):
     """A text on a screen of its own."""
 
+    GLANCE = True
+    """Who writes on has looked at it: letters are for what is below."""
+
     DEFAULT_CSS = "Page { background: $background; layout: vertical; } Page Pane { margin: 1 0 0 0; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,ctrl+c,enter,f1", "leave", show=False, priority=True),
-        Binding("up,k", "move(-1)", show=False, priority=True),
-        Binding("down,j", "move(1)", show=False, priority=True),
-        Binding("pageup,b", "move(-15)", show=False, priority=True),
+        Binding("up", "move(-1)", show=False, priority=True),
+        Binding("down", "move(1)", show=False, priority=True),
+        Binding("pageup", "move(-15)", show=False, priority=True),
         Binding("pagedown,space", "move(15)", show=False, priority=True),
     ]
 
-    def __init__(self, look: Look, title: str, text: Text) -> None:
+    def __init__(self, look: Look, title: str, text: RenderableType) -> None:
         super().__init__()
         self.look = look
         self._heading, self._body = title, text
@@ -273,7 +334,8 @@ class Page(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Say what it is."""
-        text = Text(self._heading, self.look.style("accent", bold=True), no_wrap=True)
+        text = Text(no_wrap=True)
+        text.append(self._heading, self.look.style("accent", bold=True))
         self.query_one("#title", Bar).show(text.append("   Esc leaves", self.look.style("dim")))
 
     def action_move(self, by: int) -> None:
@@ -282,4 +344,4 @@ class Page(ModalScreen[None]):
 
     def action_leave(self) -> None:
         """Back to the conversation."""
-        self.dismiss(None)
+        leave(self, None)

@@ -30,6 +30,14 @@ def pressed(app: WispApp, key: str) -> None:
         app.exit(0)
     elif key == "alt+up":
         app.keep(talk.take_back())
+    elif key == "ctrl+g":
+        from wisp.frontends.tui.editing import edit
+
+        edit(app, talk)
+    elif key == "ctrl+v":
+        from wisp.frontends.tui.bringing import picture
+
+        app.keep(picture(app, talk))
     elif key == "recall":
         app.keep(talk.recall())
 
@@ -43,7 +51,9 @@ def _take(app: WispApp, *, enter: bool) -> bool:
 def interrupt(app: WispApp, *, twice: bool) -> None:
     """Ctrl+C: copy what is marked; else clear the text and stop the run; twice leaves."""
     if marked := app.composer.selected_text:
-        app.copy_to_clipboard(marked)
+        from wisp.frontends.tui.bringing import copied
+
+        app.keep(copied(app, marked))
         app.composer.move_cursor(app.composer.cursor_location)
         return
     if twice:

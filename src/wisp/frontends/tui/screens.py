@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from wisp.frontends.tui import keys
+from wisp.frontends.tui.asking import ask_trust
+from wisp.frontends.tui.changes import show_changes
 from wisp.frontends.tui.feed import told
-from wisp.frontends.tui.picker import Item, Page, Picker
+from wisp.frontends.tui.pages import page
+from wisp.frontends.tui.picker import Act, Item, Picker, leave
 from wisp.frontends.tui.pressing import find
+from wisp.host.client import CommandRefused
 from wisp.host.showing import one_line, safe
 
 if TYPE_CHECKING:
@@ -27,15 +30,21 @@ LOOKED_AT = 12
 async def show(app: WispApp, talk: Talk, line: str) -> bool:
     """Show the screen that a command without arguments asks for; whether there is one."""
     name, _, rest = line[1:].partition(" ")
-    screens: dict[str, Any] = {"resume": _sessions, "tree": _tree, "model": _models}
+    screens: dict[str, Any] = {
+        "resume": _sessions,
+        "tree": _tree,
+        "model": _models,
+        "changes": show_changes,
+        "trust": ask_trust,
+    }
     if name == "theme":
         app.use_look(rest.strip())
     elif name == "find":
         find(app, talk, rest.strip())
-    elif name in ("keys", "help", "?") and not rest.strip():
-        help_page(app, talk)
     elif name in screens and not rest.strip():
         return bool(await screens[name](app, talk))
+    elif not rest.strip():
+        return await page(app, talk, {"keys": "help", "?": "help"}.get(name, name))
     else:
         return False
     return True
@@ -44,27 +53,16 @@ async def show(app: WispApp, talk: Talk, line: str) -> bool:
 def open_page(app: WispApp, talk: Talk, name: str) -> None:
     """What a key opens."""
     if name == "help":
-        help_page(app, talk)
+        app.keep(help_page(app, talk))
     elif name == "find":
         find(app, talk, "")
     else:
         app.keep(sent_before(app, talk))
 
 
-def help_page(app: WispApp, talk: Talk) -> None:
+async def help_page(app: WispApp, talk: Talk) -> None:
     """Keys and commands."""
-    text = Text()
-    for title, rows in keys.KEYS:
-        text.append(f"{title}\n", app.look.style("accent", bold=True))
-        for key, does in rows:
-            text.append(f"  {key:34} ", app.look.style())
-            text.append(f"{does}\n", app.look.style("dim"))
-        text.append("\n")
-    text.append("Commands\n", app.look.style("accent", bold=True))
-    for one in talk.client.commands():
-        text.append(f"  {'/' + one.name + ' ' + one.arguments:34} ", app.look.style())
-        text.append(f"{safe(one.help)}\n", app.look.style("dim"))
-    app.push_screen(Page(app.look, "Keys and commands", text))
+    await page(app, talk, "help")
 
 
 async def _sessions(app: WispApp, talk: Talk) -> bool:
@@ -102,14 +100,78 @@ async def _sessions(app: WispApp, talk: Talk) -> bool:
         if item is not None:
             app.keep(talk.slash(f"/resume {item.id}"))
 
-    rows = await items(everywhere=False)
-    app.push_screen(
-        Picker(
-            app.look, "Conversations", rows, preview=preview, other=("shows those of all folders", everywhere)
-        ),
-        chosen,
+    picker = Picker(
+        app.look,
+        "Conversations",
+        await items(everywhere=False),
+        preview=preview,
+        other=("all folders", everywhere),
+        acts=_session_acts(app, talk),
     )
+    app.push_screen(picker, chosen)
     return True
+
+
+def _session_acts(app: WispApp, talk: Talk) -> dict[str, Act]:
+    """What can be done with a conversation of the list besides going on with it."""
+    around = talk.client.around
+    gone: list[str] = []
+
+    def rename(picker: Picker, item: Item) -> None:
+        async def named(name: str) -> bool:
+            try:
+                await around.rename(item.id, name.strip())
+            except CommandRefused as exc:
+                talk.note(str(exc), "warn")
+            app.keep(talk.slash("/resume"))
+            return True
+
+        leave(picker, None)
+        app.answers.ask("the new name of the conversation; Esc leaves it", named, hint="enter renames")
+
+    def fork(picker: Picker, item: Item) -> None:
+        async def go() -> None:
+            try:
+                new = await around.fork(item.id)
+            except CommandRefused as exc:
+                talk.note(str(exc), "warn")
+            else:
+                await talk.slash(f"/resume {new}")
+
+        leave(picker, None)
+        app.keep(go())
+
+    def remove(picker: Picker, item: Item) -> None:
+        async def go() -> None:
+            try:
+                await around.remove(item.id)
+            except CommandRefused as exc:
+                picker.say(str(exc))
+            else:
+                gone.append(item.id)
+                picker.without(item)
+                picker.say(f"{one_line(item.text, 30)} is in the trash; Ctrl+U brings it back")
+
+        app.keep(go())
+
+    def restore(picker: Picker, item: Item | None) -> None:
+        async def go() -> None:
+            try:
+                await around.restore(gone.pop())
+            except CommandRefused as exc:
+                picker.say(str(exc))
+            else:
+                picker.back()
+
+        if gone:
+            app.keep(go())
+
+    return {
+        "ctrl+t": Act("renames", rename),
+        "ctrl+b": Act("copies", fork),
+        "ctrl+x": Act("throws away", remove),
+        "ctrl+u": Act("", restore, needs_row=False),
+    }
 
 
 async def _tree(app: WispApp, talk: Talk) -> bool:

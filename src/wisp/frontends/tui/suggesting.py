@@ -19,6 +19,9 @@ _PLAIN = re.compile(r"[\w./+~,:=%@#-]+")
 OWN = (
     ("theme", "dark, light or grey", "[NAME]"),
     ("keys", "what each key does", ""),
+    ("changes", "what the runs changed; comment on it, undo it", ""),
+    ("settings", "every setting and where it comes from", ""),
+    ("doctor", "what works here", ""),
     ("find", "look for words in what is shown", "WORDS"),
 )
 """Commands of the screen itself: name, help, arguments."""

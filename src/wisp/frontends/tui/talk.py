@@ -9,12 +9,12 @@ import asyncio
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
-from wisp.frontends.tui.asking import attend
+from wisp.frontends.tui.asking import attend, tell_trust
 from wisp.frontends.tui.entries import Note, Welcome
 from wisp.frontends.tui.feed import Feed
 from wisp.frontends.tui.past import Past
 from wisp.host.client import CommandRefused, ConversationClient
-from wisp.host.commands import AnyCommand, Cancel, Configure, FollowUp, Prompt, QueuePop, Steer
+from wisp.host.commands import AnyCommand, Cancel, Configure, FollowUp, Prompt, QueuePop, Shell, Steer
 from wisp.host.mentions import mentions
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Talk:
         if not self.app.composer.text and (draft := self.client.around.draft()):
             self.app.composer.put(draft)
         self.app.opened()
+        self.app.keep(tell_trust(self))
         if first:
             await self.say(first)
         loop = asyncio.get_running_loop()
@@ -82,9 +83,10 @@ class Talk:
             self.app.show_status()
         return True
 
-    async def say(self, text: str, *, later: bool = False) -> None:
+    async def say(self, text: str, *, later: bool = False, pictures: tuple[str, ...] = ()) -> None:
         """Send what a person wrote: a command, a message, or something for a run in progress.
 
+        Pictures go along with a message that begins a run.
         What is refused comes back into the composer.
         """
         if not text.strip():
@@ -92,17 +94,29 @@ class Talk:
         self.app.composer.remember(text)
         if text.startswith("/") and not text.startswith("//"):
             taken = await self.slash(text.rstrip())
+        elif text.startswith("!"):
+            taken = await self._shell(text)
+        elif self.feed.running and pictures:
+            self.note("pictures go along when a run begins; wait for its end, or stop it", "warn")
+            taken = False
         elif self.feed.running:
             taken = await self.command(FollowUp(text) if later else Steer(text))
         else:
-            taken = await self._prompt(text)
+            taken = await self._prompt(text, pictures)
         if taken:
             self.client.around.keep_draft(self.app.composer.whole)
         else:
             self.app.composer.give_back(text)
 
-    async def _prompt(self, text: str) -> bool:
-        if not await self.command(Prompt(text, mentioned=mentions(text))):
+    async def _shell(self, text: str) -> bool:
+        """Run what follows `!`, which the model is told of, or `!!`, which stays here."""
+        told = not text.startswith("!!")
+        taken = await self.command(Shell(text[1 if told else 2 :].strip(), told))
+        self.past.end()
+        return taken
+
+    async def _prompt(self, text: str, pictures: tuple[str, ...]) -> bool:
+        if not await self.command(Prompt(text, attach=pictures, mentioned=mentions(text))):
             return False
         self.feed.running = True  # its first event is on the way
         self.feed.run_began = asyncio.get_running_loop().time()
@@ -127,8 +141,9 @@ class Talk:
             self.feed.said(line)
         self.note(reply.text)
         if reply.copy:
-            self.app.copy_to_clipboard(reply.copy)
-            self.note("copied, if your terminal allows it")
+            from wisp.frontends.tui.bringing import copied
+
+            await copied(self.app, reply.copy)
         self.past.end()
         self.app.opened()
         if reply.leave:

@@ -1,0 +1,108 @@
+"""The lines around the composer, kept up to date: what happens now, what waits, where one is, hints.
+
+Owns the rhythm in which what changed is drawn; what the lines look like is in `bars`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from wisp.frontends.tui.bars import Bar, activity, status
+
+if TYPE_CHECKING:
+    from wisp.frontends.tui.app import WispApp
+
+FRAME = 1 / 30
+"""Seconds between two drawings of what streams in."""
+TICK = 0.1
+"""Seconds between two looks at the clock during a run."""
+MOMENT = 2.0
+"""Seconds for which a hint is shown."""
+
+
+class Below:
+    """What one screen shows around its composer."""
+
+    def __init__(self, app: WispApp) -> None:
+        self._app = app
+        self._flushing = False
+        self._frame = 0
+        self.hint = ""
+        """Said beside what happens."""
+
+    def flush_soon(self) -> None:
+        """Draw what changed, with whatever else changes until then."""
+        if not self._flushing:
+            self._flushing = True
+            self._app.set_timer(FRAME, self._draw_changes)
+
+    def _draw_changes(self) -> None:
+        self._flushing = False
+        self._app.transcript.changed()
+        self.activity()
+        self.queue()
+
+    def tick(self) -> None:
+        """Time passed."""
+        talk = self._app.talk
+        if talk is not None and self._app.working:
+            self._frame += 1
+            if self._frame % 5 == 0:
+                talk.feed.tick(asyncio.get_running_loop().time())
+                self._app.transcript.changed()
+            self.activity()
+
+    def activity(self) -> None:
+        """What is being waited for."""
+        app = self._app
+        bar, look = app.part("activity", Bar), app.look
+        if app.talk is None or not app.working:
+            bar.show(Text(self.hint, look.style("dim"), no_wrap=True))
+            return
+        feed = app.talk.feed
+        bar.show(
+            activity(
+                look,
+                waiting=feed.waiting(),
+                seconds=asyncio.get_running_loop().time() - feed.run_began,
+                frame=self._frame,
+                still=app.animation_level == "none",
+                hint=self.hint or "esc stops",
+                width=max(1, app.size.width - 2),
+            )
+        )
+
+    def queue(self) -> None:
+        """What waits to be said."""
+        app = self._app
+        queue = app.talk.feed.queue if app.talk is not None else ()
+        bar = app.part("queue", Bar)
+        bar.set_class(not queue, "hidden")
+        if queue:
+            from wisp.frontends.tui.queue import queue_text
+
+            shown = queue_text(app.look, queue, max(1, app.size.width - 2))
+            bar.styles.height = shown.plain.count("\n") + 1
+            bar.show(shown)
+
+    def status(self) -> None:
+        """Where one is, and how calls are judged."""
+        app = self._app
+        if app.talk is not None:
+            now, feed = app.talk.client.snapshot(), app.talk.feed
+            shown = status(app.look, now, feed.cost, feed.context, max(1, app.size.width - 2))
+            app.part("status", Bar).show(shown)
+
+    def say_for_a_moment(self, hint: str) -> None:
+        """Show a hint for as long as a second Ctrl+C would count."""
+        self.hint = hint
+        self.activity()
+        self._app.set_timer(MOMENT, lambda: self._unsay(hint))
+
+    def _unsay(self, hint: str) -> None:
+        if self.hint == hint:
+            self.hint = ""
+            self.activity()

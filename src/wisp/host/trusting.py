@@ -1,0 +1,53 @@
+"""What a person decides on when they trust a folder: what of it would be read, and what could run then."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from wisp.context.project import NAMES
+from wisp.host.configure import Configured
+from wisp.host.library import TrustBook
+from wisp.host.project import FILE, SERVERS, read_project
+from wisp.messages.ids import Clock
+from wisp.policy.trust import TrustState
+
+READ = (
+    *NAMES,
+    FILE,
+    SERVERS,
+    ".agents/skills",
+    ".wisp/skills",
+    ".claude/skills",
+    ".wisp/commands",
+    ".claude/commands",
+)
+
+
+class TrustCard(msgspec.Struct, frozen=True):
+    """The state of one folder."""
+
+    folder: str
+    state: TrustState
+    trusted: bool
+    """Whether it counts as trusted now, also for this process alone."""
+    found: tuple[str, ...]
+    """What of it is read only where it is trusted."""
+    executing: tuple[str, ...]
+    """Settings of it that could run something, each with its value."""
+
+
+def trust_card(configured: Configured, clock: Clock) -> TrustCard:
+    """What there is to decide about the folder; no file of it is opened but its settings."""
+    cwd = configured.cwd
+    found = tuple(name for name in READ if os.path.lexists(os.path.join(cwd, name)))
+    project = read_project(cwd) if {FILE, SERVERS} & set(found) else None
+    executing = sorted(project.executing.items()) if project is not None else []
+    return TrustCard(
+        cwd,
+        TrustBook(configured.paths.trust_file, clock).state(cwd),
+        configured.trusted,
+        found,
+        tuple(f"{name} = {value!r}" for name, value in executing),
+    )
