@@ -1,11 +1,10 @@
 """With no key and no setting the program finds what runs here; a model file needs no server at all."""
 
+import asyncio
 import importlib.util
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -200,40 +199,43 @@ def test_an_interrupt_in_the_middle_of_its_answer_ends_it_at_once(program: Progr
     assert "Traceback" not in errors
 
 
-SERVER = """
-import asyncio, sys
-from wisp.providers.address import parse_url
-from wisp.providers.endpoint import Timeouts
-from wisp.providers.errors import ProviderError
-from wisp.providers.gguf import EmbeddedServer
-from wisp.providers.http import HttpTransport
+async def test_its_server_is_on_loopback_behind_a_key_of_its_own_and_gone_when_closed(
+    model_file: str,
+) -> None:
+    from wisp.host.embedded import EmbeddedServer
+    from wisp.messages.ids import SystemClock
+    from wisp.providers.address import parse_url
+    from wisp.providers.endpoint import Timeouts
+    from wisp.providers.errors import ProviderError
+    from wisp.providers.http import HttpTransport
 
-async def main():
-    server, transport = EmbeddedServer(sys.argv[1], "key-1"), HttpTransport()
+    server, transport = EmbeddedServer(os.environ, SystemClock()), HttpTransport()
+    await server.load(model_file, "key-1")
     url = parse_url(server.base_url)
-    print(url.host)
-    for key in ("", "Bearer wrong", "Bearer key-1"):
+    assert url.host == "127.0.0.1"
+    for key, status in (("", 401), ("Bearer wrong", 401), ("Bearer key-1", 200)):
         headers = [("host", url.authority), *([("authorization", key)] if key else [])]
         answer = await transport.get(url, "/props", headers, Timeouts())
-        print(answer.status)
+        assert answer.status == status
         answer.abort()
     server.close()
-    try:
+    with pytest.raises(ProviderError):
         await transport.get(url, "/props", [("host", url.authority)], Timeouts(connect=2))
-    except ProviderError:
-        print("gone")
     await transport.aclose()
 
-asyncio.run(main())
-"""
-"""In a process of its own: native code that holds a worker of the tests could not be ended by its timeout."""
 
+async def test_loading_can_be_interrupted_and_leaves_no_process(model_file: str) -> None:
+    """Native code holds its own process, never ours."""
+    from wisp.host.embedded import EmbeddedServer
+    from wisp.messages.ids import SystemClock
 
-def test_its_server_is_on_loopback_behind_a_key_of_its_own_and_gone_when_closed(model_file: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SERVER, model_file], capture_output=True, text=True, timeout=110, check=False
-    )
-    assert done.stdout.split() == ["127.0.0.1", "401", "401", "200", "gone"], done.stderr
+    server = EmbeddedServer(os.environ, SystemClock())
+    loading = asyncio.ensure_future(server.load(model_file, "key-of-the-interrupted"))
+    await asyncio.sleep(0.05)
+    loading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await loading
+    assert [one.ending is not None for one in server._processes.all()] == [True]
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,11 @@ class Background:
         """Whether it has not ended yet."""
         return self.ending is None and not self.trouble
 
+    @property
+    def unread(self) -> int:
+        """Bytes that wait for the next reading."""
+        return len(self._unread)
+
     def begin(self, start: Start, ended: Callable[[Background], object], *, listens: bool = True) -> None:
         """Start it in a thread of its own; `ended` is called there when it is over.
 
