@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -127,3 +128,17 @@ def test_where_there_is_no_repository_or_no_commit_nothing_begins(tmp_path: Path
     assert done.returncode == 2 and '"is_error":true' in done.stdout.replace(" ", "")
     assert program.run("-p", "x", "--worktree", "--continue").returncode == 2
     assert git(program.project, "worktree", "list").count("\n") == 0
+
+
+def test_a_worktree_that_somebody_deleted_is_forgotten_and_its_commits_stay(program: Program) -> None:
+    """The folder is theirs to delete; the branch is not ours while it holds something."""
+    asked(program, [WRITE, COMMIT], "--worktree")
+    [place] = worktrees(program)
+    branch = git(Path(place), "branch", "--show-current")
+    shutil.rmtree(place)
+    asked(program, [], "--worktree")
+    assert git(program.project, "show", f"{branch}:new.txt") == "made"
+    git(program.project, "stash", "-q")
+    git(program.project, "merge", "-q", "--ff-only", branch)
+    asked(program, [], "--worktree")
+    assert worktrees(program) == [] and git(program.project, "branch", "--format=%(refname:short)") == "main"

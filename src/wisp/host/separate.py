@@ -127,9 +127,11 @@ class Separate:
 
     def _to_be_kept(self, made: _Made) -> str:
         """What in it would be lost; empty for nothing."""
-        if self._git(made.path, "status", "--porcelain", "--untracked-files=all", "-z"):
-            return "it has changes that are not committed"
-        tips = {self._git.line(made.path, "rev-parse", "HEAD")}
+        tips = {made.start}
+        if os.path.isdir(made.path):  # somebody may have taken it away
+            if self._git(made.path, "status", "--porcelain", "--untracked-files=all", "-z"):
+                return "it has changes that are not committed"
+            tips = {self._git.line(made.path, "rev-parse", "HEAD")}
         with contextlib.suppress(GitFailed):  # somebody took the branch away
             tips.add(self._git.line(made.top, "rev-parse", "--verify", f"refs/heads/{made.branch}"))
         others = self._git.line(
@@ -147,7 +149,8 @@ class Separate:
 
     def _take_away(self, home: str, made: _Made) -> None:
         self._book.forget(made.cwd)
-        self._git(made.top, "worktree", "remove", made.path)
+        lost = () if os.path.isdir(made.path) else ("--force",)
+        self._git(made.top, "worktree", "remove", *lost, made.path)
         with contextlib.suppress(GitFailed):
             self._git(made.top, "branch", "-D", "--", made.branch)
         shutil.rmtree(home, ignore_errors=True)
@@ -163,9 +166,7 @@ class Separate:
                 continue
             try:
                 made = _read(home)
-                if not os.path.isdir(made.path):
-                    shutil.rmtree(home, ignore_errors=True)
-                elif not self._to_be_kept(made):
+                if not self._to_be_kept(made):
                     self._take_away(home, made)
                     self.notes.append(f"the worktree of {made.branch} was merged or empty and is gone")
             except (GitFailed, OSError):
