@@ -315,7 +315,7 @@ class NotLoaded(Exception):
     """An extension cannot be loaded; the message says why."""
 
 
-def _load(name: str, table: ExtensionSettings, configured: Configured, registry: Registry) -> None:
+def _load(name: str, table: ExtensionSettings, configured: Configured, registry: Registry) -> Any:
     """Import an extension and have it add what it adds; runs in a thread of the extension's."""
     module = _module(name, table, configured)
     wanted = getattr(module, "WISP_API", API)
@@ -324,7 +324,7 @@ def _load(name: str, table: ExtensionSettings, configured: Configured, registry:
     extend = getattr(module, "extend", None)
     if not callable(extend):
         raise NotLoaded("it has no function extend(wisp)")
-    extend(registry)
+    return extend(registry)  # awaited where it is asynchronous
 
 
 def _module(name: str, table: ExtensionSettings, configured: Configured) -> types.ModuleType:
@@ -332,6 +332,10 @@ def _module(name: str, table: ExtensionSettings, configured: Configured) -> type
         raise NotLoaded("give it a path or a module, not both")
     if table.path:
         return _from_file(name, table, configured)
+    if table.module and _of_project(name, configured):
+        raise NotLoaded(
+            "a project names its extensions by path: only a file can be held to what was approved"
+        )
     named = table.module or BUILT_IN.get(name, "")
     if not named:
         raise NotLoaded(f"it has neither path nor module; of Wisp's own there are: {', '.join(BUILT_IN)}")
@@ -341,8 +345,9 @@ def _module(name: str, table: ExtensionSettings, configured: Configured) -> type
 
 
 def _from_file(name: str, table: ExtensionSettings, configured: Configured) -> types.ModuleType:
-    of_project = configured.resolved.origins.get(f"extensions.{name}") == FILE
-    base = configured.cwd if of_project else os.path.dirname(configured.paths.settings_file)
+    base = (
+        configured.cwd if _of_project(name, configured) else os.path.dirname(configured.paths.settings_file)
+    )
     path = os.path.join(base, os.path.expanduser(table.path))
     if os.path.isdir(path):
         if table.sha256:
@@ -359,6 +364,10 @@ def _from_file(name: str, table: ExtensionSettings, configured: Configured) -> t
     sys.modules[module.__name__] = module  # where dataclasses and others look for the names of annotations
     exec(compile(data, path, "exec"), module.__dict__)  # noqa: S102 - a person named this very file
     return module
+
+
+def _of_project(name: str, configured: Configured) -> bool:
+    return configured.resolved.origins.get(f"extensions.{name}") == FILE
 
 
 def _package(name: str, path: str) -> types.ModuleType:
