@@ -211,6 +211,17 @@ class Printed(io.TextIOBase):
         """The program's own bytes."""
         return self._inner.buffer
 
+    @property
+    def encoding(self) -> str:
+        """The program's own."""
+        return str(self._inner.encoding)
+
+    @property
+    def errors(self) -> str | None:
+        """The program's own."""
+        found: str | None = self._inner.errors
+        return found
+
     def write(self, text: str) -> int:
         """Write, or tell."""
         thread = threading.current_thread()
