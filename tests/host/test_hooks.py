@@ -14,6 +14,7 @@ from workspace.users import NOBODY, as_user
 
 from wisp.harness.gate import Gate
 from wisp.harness.toolbox import Toolbox
+from wisp.host.hooking import Hooking
 from wisp.host.hookrun import EVENTS, Runner, matched
 from wisp.host.hooks import CallHooks
 from wisp.host.tables import Hook, HookGroup
@@ -315,6 +316,16 @@ async def test_a_hook_that_floods_is_ended_and_told(tmp_path: Path) -> None:
     world = World(tmp_path, {"PreToolUse": (_pre("yes", timeout=60),)})
     assert not (await world.call("ls", path=".")).is_error
     assert "more than 1 MiB" in world.told[0]
+
+
+async def test_a_word_said_during_a_run_does_not_undo_that_a_hook_stopped_it(tmp_path: Path) -> None:
+    world = World(tmp_path, {})
+    hooking = Hooking(world.runner, Workspace(str(tmp_path)), ReadLedger(), SystemClock())
+    hooking.calls.halted = "enough"
+    await hooking.admit("and this", begins=False)
+    assert hooking.calls.halted == "enough"
+    await hooking.admit("something else")
+    assert hooking.calls.halted == ""
 
 
 async def test_a_message_for_the_person_is_told_to_them_alone(tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ ANSWER = 60.0
 """Seconds for a command."""
 OBSERVE = 10.0
 """Seconds for an observer to take one event."""
+LAST = 2.0
+"""Seconds that all observers together have at the end."""
 SHOW = 1.0
 """Seconds for a renderer, and for the text of a block."""
 MOST_BYTES = 1 << 20
@@ -90,6 +92,7 @@ class Extensions:
         """Why one was not loaded, by name."""
         self.tell: Callable[[str], None] = self._remember
         self._said: list[str] = []
+        self._queues: list[asyncio.Queue[dict[str, Any]]] = []
         self._following: list[asyncio.Future[None]] = []
         self._undo: Callable[[], None] = lambda: None
 
@@ -244,6 +247,7 @@ class Extensions:
         for one in self.loaded:
             for observer in one.registry.observers:
                 queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_QUEUED)
+                self._queues.append(queue)
                 self._following += [
                     asyncio.ensure_future(self._collect(one, observer, queue, events())),
                     asyncio.ensure_future(self._deliver(one, observer, queue)),
@@ -272,14 +276,18 @@ class Extensions:
 
     async def _deliver(self, one: Loaded, observer: Observer, queue: asyncio.Queue[dict[str, Any]]) -> None:
         failures = 0
-        while failures < MOST_FAILURES:
+        while True:
             told = await queue.get()
             try:
+                if failures == MOST_FAILURES:
+                    continue
                 await one.worker.call(observer.function, told, timeout=OBSERVE)
             except ExtensionFailed as exc:
                 failures += 1
                 more = "; this observer is told nothing more" if failures == MOST_FAILURES else ""
                 self.tell(f"{exc}{more}")
+            finally:
+                queue.task_done()
 
     async def shown(self, event: Event) -> Event:
         """An event as people are to see it."""
@@ -298,7 +306,14 @@ class Extensions:
         return event
 
     async def close(self) -> None:
-        """Let them go."""
+        """Let them go; observers get what happened until now, where they take it within `LAST` seconds."""
+        if self._queues:
+            for _ in range(3):  # what was published goes into their queues
+                await asyncio.sleep(0)
+            ends = [asyncio.ensure_future(queue.join()) for queue in self._queues]
+            _, late = await asyncio.wait(ends, timeout=LAST)
+            for end in late:
+                end.cancel()
         for task in self._following:
             task.cancel()
         if self._following:
@@ -315,7 +330,7 @@ class NotLoaded(Exception):
     """An extension cannot be loaded; the message says why."""
 
 
-def _load(name: str, table: ExtensionSettings, configured: Configured, registry: Registry) -> None:
+def _load(name: str, table: ExtensionSettings, configured: Configured, registry: Registry) -> Any:
     """Import an extension and have it add what it adds; runs in a thread of the extension's."""
     module = _module(name, table, configured)
     wanted = getattr(module, "WISP_API", API)
@@ -324,7 +339,7 @@ def _load(name: str, table: ExtensionSettings, configured: Configured, registry:
     extend = getattr(module, "extend", None)
     if not callable(extend):
         raise NotLoaded("it has no function extend(wisp)")
-    extend(registry)
+    return extend(registry)  # awaited where it is asynchronous
 
 
 def _module(name: str, table: ExtensionSettings, configured: Configured) -> types.ModuleType:
@@ -332,6 +347,10 @@ def _module(name: str, table: ExtensionSettings, configured: Configured) -> type
         raise NotLoaded("give it a path or a module, not both")
     if table.path:
         return _from_file(name, table, configured)
+    if table.module and _of_project(name, configured):
+        raise NotLoaded(
+            "a project names its extensions by path: only a file can be held to what was approved"
+        )
     named = table.module or BUILT_IN.get(name, "")
     if not named:
         raise NotLoaded(f"it has neither path nor module; of Wisp's own there are: {', '.join(BUILT_IN)}")
@@ -341,8 +360,9 @@ def _module(name: str, table: ExtensionSettings, configured: Configured) -> type
 
 
 def _from_file(name: str, table: ExtensionSettings, configured: Configured) -> types.ModuleType:
-    of_project = configured.resolved.origins.get(f"extensions.{name}") == FILE
-    base = configured.cwd if of_project else os.path.dirname(configured.paths.settings_file)
+    base = (
+        configured.cwd if _of_project(name, configured) else os.path.dirname(configured.paths.settings_file)
+    )
     path = os.path.join(base, os.path.expanduser(table.path))
     if os.path.isdir(path):
         if table.sha256:
@@ -359,6 +379,10 @@ def _from_file(name: str, table: ExtensionSettings, configured: Configured) -> t
     sys.modules[module.__name__] = module  # where dataclasses and others look for the names of annotations
     exec(compile(data, path, "exec"), module.__dict__)  # noqa: S102 - a person named this very file
     return module
+
+
+def _of_project(name: str, configured: Configured) -> bool:
+    return configured.resolved.origins.get(f"extensions.{name}") == FILE
 
 
 def _package(name: str, path: str) -> types.ModuleType:

@@ -115,15 +115,19 @@ class Hooking:
             if ran.code == 2:  # nothing here can be blocked: a person is told
                 self.runner.tell(f"the SessionStart hook {ran.command!r}: {ran.blocks}")
 
-    async def admit(self, prompt: str) -> None:
+    async def admit(self, prompt: str, *, begins: bool = True) -> None:
         """Let a prompt through.
+
+        Args:
+            begins: a run begins with it; otherwise it is said during one, which a hook may have stopped.
 
         Raises:
             Blocked: a hook does not.
         """
         if self._starting is not None:
             await asyncio.wait([self._starting])
-        self.calls.halted = ""
+        if begins:
+            self.calls.halted = ""
         ended = await self.runner.run("UserPromptSubmit", {"prompt": prompt})
         for ran in ended:
             if why := ran.halts or ran.blocks:

@@ -198,7 +198,7 @@ class Runner:
         work = []
         for hook, value in found:
             sent = {**payload, "tool_name": value} if named else payload
-            if isinstance(hook, Hook) and hook.background:
+            if isinstance(hook, Hook) and hook.background and event != "SessionEnd":
                 self._put_aside(self._one(event, hook, sent))
             else:
                 work.append(self._one(event, hook, sent))

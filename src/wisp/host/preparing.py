@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 Audit = Callable[[str, dict[str, Any]], Awaitable[None]]
 
 
-async def blocked(hooking: Hooking | None, text: str) -> str:
+async def blocked(hooking: Hooking | None, text: str, *, begins: bool = True) -> str:
     """Why hooks do not let a prompt through; empty where they do, or there are none."""
     if hooking is None:
         return ""
     from wisp.host.hooking import Blocked
 
     try:
-        await hooking.admit(text)
+        await hooking.admit(text, begins=begins)
     except Blocked as exc:
         return str(exc)
     return ""

@@ -189,7 +189,7 @@ class SessionHost:
         if isinstance(command, Prompt):
             self._start(command, await self._with_files(command))
         elif isinstance(command, Steer | FollowUp):
-            if why := await blocked(self.hooking, command.text):
+            if why := await blocked(self.hooking, command.text, begins=False):
                 raise CommandRefused(why)
             self._queue(command)
         elif isinstance(command, Cancel):

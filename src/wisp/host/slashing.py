@@ -54,7 +54,7 @@ class Slashes:
         ]
         extensions = self._talk.host.extensions
         added = [
-            SlashCommand(name, command.about, command.arguments, "any")
+            SlashCommand(name, command.about, command.arguments, "any", (), "command")
             for name, (command, _) in (extensions.commands() if extensions is not None else {}).items()
             if slash.find(name) is None
         ]

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import io
 import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TextIO, cast
 
 _THREADS = ("wisp-extension-", "wisp-tool")
 """How the names of threads begin in which an extension's code may run."""
@@ -190,7 +189,7 @@ def _awaiting(found: Awaitable[Any]) -> Callable[[], Any]:
     return wait
 
 
-class Printed(io.TextIOBase):
+class Printed:
     """Standard output for a program that has extensions: what they print is told, and is no answer.
 
     Args:
@@ -206,11 +205,6 @@ class Printed(io.TextIOBase):
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    @property
-    def buffer(self) -> Any:
-        """The program's own bytes."""
-        return self._inner.buffer
-
     def write(self, text: str) -> int:
         """Write, or tell."""
         thread = threading.current_thread()
@@ -220,23 +214,11 @@ class Printed(io.TextIOBase):
             return len(text)
         return int(self._inner.write(text))
 
-    def flush(self) -> None:
-        """Flush the program's own."""
-        self._inner.flush()
-
-    def isatty(self) -> bool:
-        """Whether the program's own is a terminal."""
-        return bool(self._inner.isatty())
-
-    def fileno(self) -> int:
-        """The program's own."""
-        return int(self._inner.fileno())
-
 
 def keep_prints_off(tell: Callable[[str], None]) -> Callable[[], None]:
     """Have what extensions print told from now on; returns how to undo that."""
     before = sys.stdout
-    sys.stdout = Printed(before, tell)
+    sys.stdout = cast(TextIO, Printed(before, tell))
 
     def undo() -> None:
         sys.stdout = before
