@@ -63,6 +63,7 @@ CLASSES: dict[str, Kind] = {
     "providers": "executing",
     "hooks": "executing",
     "mcp_servers": "executing",
+    "screen": "user",
 }
 """`text`: taken as it is.  `narrowing`: taken where it is stricter than the user's own.  `executing`: could
 run something, choose who is asked or widen what is allowed; needs approval of exactly this content.
