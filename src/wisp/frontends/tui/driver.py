@@ -36,7 +36,9 @@ class ScreenDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         """Begin; keys of other layouts are told with their place on the keyboard, where a terminal can."""
-        self.write(QUIET + "\x1b[?2004l\x1b[?1049l")  # of a program that was killed here
+        assert self._file is not None
+        self._file.write(QUIET + "\x1b[?2004l\x1b[?1049l")  # of a program that was killed here
+        self._file.flush()
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self.write("\x1b[=5;1u" + ASK_GROUND)
         self.flush()
