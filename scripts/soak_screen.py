@@ -76,6 +76,8 @@ class Terminal:
         if self.pid == 0:
             os.chdir(program.project)
             env = {**program.env, "TERM": "xterm-256color"}
+            if "PYTHONPATH" in os.environ:  # a copy of the source that nobody edits meanwhile
+                env["PYTHONPATH"] = os.environ["PYTHONPATH"]
             os.execvpe(program.argv[0], [*program.argv, "--permission-mode", "full"], env)
         self.resize(100, 30)
         self._seen = b""
@@ -114,7 +116,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=5000)
     turns = parser.parse_args().turns
-    began, samples = time.monotonic(), [(0, 0.0)][:0]
+    began, samples = time.monotonic(), list[tuple[int, float]]()
     steps = [step(number) for number in range(turns)]
     with tempfile.TemporaryDirectory() as place, ServerThread(steps, lenient=True) as server:
         program = Program(Path(place, "home"), Path(place, "work"), url=server.base_url("openai-chat"))
@@ -129,6 +131,7 @@ def main() -> None:
                 terminal.until("new conversation")
             terminal.type(f"please do number {prompt}\r")
             terminal.until(f"ANSWER{prompt}END")
+            server.requests.clear()
             time.sleep(0.05)
             if prompt % 10 == 0:
                 terminal.type("\x1b[5~" * 5 + "\x1b[1;5F")
