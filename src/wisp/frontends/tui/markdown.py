@@ -19,7 +19,7 @@ from rich.theme import Theme
 from textual.strip import Strip
 
 from wisp.frontends.tui.lines import blank, console, fitted, lines_of, wrapped
-from wisp.frontends.tui.look import Look
+from wisp.frontends.tui.look import Look, readable
 from wisp.host.showing import safe
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\n`]*)\n?")
@@ -293,6 +293,10 @@ def coloured(code: str, language: str, look: Look) -> Text:
         text = Syntax(code, name, theme=look.code, background_color=look.panel).highlight(code)
     except Exception:
         return Text(code)  # a lexer of another package failed: the code is shown without colours
+    for at, span in enumerate(text.spans):  # no style of code is made for our ground
+        if isinstance(span.style, Style) and (triplet := getattr(span.style.color, "triplet", None)):
+            colour = readable(triplet.hex, look.panel, look.text)
+            text.spans[at] = span._replace(style=span.style + Style(color=colour))
     return text[: len(code)]
 
 
