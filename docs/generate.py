@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from manpage import manual
 
 import wisp.host.events as wire_events
 from wisp.frontends.cli.args import COMMANDS, help_text, parse
@@ -138,6 +139,44 @@ def rpc_methods() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+def library() -> str:
+    """Every public name of the library with its signature and what it is."""
+    import wisp.testing
+
+    parts = [
+        NOTE + "# Public names of the library",
+        "",
+        "How they are used together is in [the guide](../guide/sdk.md). Events are in [events.md](events.md).",
+    ]
+    for module in (wisp, wisp.testing):
+        parts += ["", f"## {module.__name__}", ""]
+        for name in module.__all__:
+            parts += _public(name, getattr(module, name))
+    return "\n".join(parts) + "\n"
+
+
+def _public(name: str, thing: Any) -> list[str]:
+    if isinstance(thing, type) and issubclass(thing, Event) and thing is not Event:
+        return [f"- `{name}`: the event `{thing.__struct_config__.tag}`"]
+    if isinstance(thing, str):
+        return [f"- `{name}`: the version, for instance `0.1.0`"]
+    said = inspect.getdoc(thing) if inspect.isclass(thing) or inspect.isfunction(thing) else None
+    lines = [f"- `{name}`: {_first(said) if said else 'any of the types it names'}"]
+    if not inspect.isclass(thing):
+        return lines
+    for method, function in vars(thing).items():
+        plain = function.fget if isinstance(function, property) else function
+        if not method.startswith("_") and inspect.isfunction(plain) and plain.__doc__:
+            call = "" if isinstance(function, property) else "()"
+            lines.append(f"  - `{method}{call}`: {_first(plain.__doc__)}")
+    return lines
+
+
+def _first(said: str) -> str:
+    """Its first paragraph in one line."""
+    return " ".join(inspect.cleandoc(said).split("\n\n")[0].split())
+
+
 def _field(field: Any) -> str:
     if field.default is msgspec.NODEFAULT:
         return f"- `{field.name}`: {_type(field.type)}"
@@ -145,6 +184,8 @@ def _field(field: Any) -> str:
 
 
 PAGES = {
+    "library.md": library,
+    "wisp.1": manual,
     "rpc.md": rpc_methods,
     "rpc.schema.json": rpc_schema,
     "cli.md": cli,

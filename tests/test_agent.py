@@ -86,13 +86,10 @@ async def test_a_conversation_on_disk_can_be_resumed(tmp_path: Path) -> None:
     """The second agent's request holds the first one's exchange."""
     first = wisp.Agent(provider=wisp.ScriptedProvider(["One."]), cwd=str(tmp_path), session=True)
     await first.ask("first")
+    kept = first.session_id
     await first.close()
     provider = wisp.ScriptedProvider(["Two."])
-    from wisp.host.library import list_sessions
-    from wisp.host.paths import environment, find_paths
-
-    [info] = list_sessions(find_paths(environment()).sessions)
-    async with wisp.Agent(provider=provider, cwd=str(tmp_path), resume=info.id[:10]) as second:
+    async with wisp.Agent(provider=provider, cwd=str(tmp_path), resume=kept[:10]) as second:
         await second.ask("second")
 
     assert [getattr(m, "text", "") for m in provider.requests[0].messages] == ["first", "One.", "second"]

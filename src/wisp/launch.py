@@ -20,21 +20,22 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """The `wisp` command; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    from wisp.frontends.cli.streams import OutputFailed
-
     try:
-        code = _main(words)
+        return _main(words)
     except KeyboardInterrupt:
-        code = 130
+        return 130
     except BrokenPipeError:
         from wisp.frontends.cli.streams import quiet_stdout
 
         quiet_stdout()
-        code = 141
-    except OutputFailed as exc:
-        print(f"wisp: {exc}", file=sys.stderr)
-        code = 1
-    return code
+        return 141
+    except Exception as exc:  # the last one to hear of it: `_bug` tells it, or raises it again
+        from wisp.frontends.cli.streams import OutputFailed
+
+        if isinstance(exc, OutputFailed):
+            print(f"wisp: {exc}", file=sys.stderr)
+            return 1
+        return _bug(exc, words)
 
 
 def entry() -> None:
@@ -42,6 +43,10 @@ def entry() -> None:
     from wisp.frontends.cli.streams import OutputFailed, make_usable, put
 
     make_usable()
+    if _asks_for_one_run(sys.argv[1:]):
+        from wisp.frontends.cli import signals
+
+        signals.arm()
     code = main()
     try:
         put("")
@@ -55,6 +60,34 @@ def entry() -> None:
     os._exit(code)
 
 
+def _asks_for_one_run(words: Sequence[str]) -> bool:
+    return any(word.startswith(("-p", "--prompt")) for word in words)
+
+
+def _bug(exc: Exception, words: Sequence[str]) -> int:
+    """What nobody expected: one sentence, in the form that was asked for; whoever mends it can have more."""
+    from wisp.frontends.cli.run import failed
+    from wisp.host.paths import environment
+
+    if environment().get("WISP_TRACEBACK"):
+        raise exc
+    frame = exc.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    place = f"{os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}" if frame else "?"
+    said = f"this is a bug in wisp: {type(exc).__name__}: {exc} ({place})"
+    return failed(f"{said}; WISP_TRACEBACK=1 shows where it comes from", 1, _form(words))
+
+
+def _form(words: Sequence[str]) -> str:
+    """The output format of a run, where options or the environment say it."""
+    from wisp.frontends.cli.args import form_asked_for
+    from wisp.host.paths import environment
+
+    elsewhere = environment().get("WISP_OUTPUT_FORMAT", "") if _asks_for_one_run(words) else ""
+    return form_asked_for(words) or elsewhere
+
+
 def _main(words: list[str]) -> int:
     if words == ["--version"]:
         from wisp._version import __version__
@@ -65,7 +98,7 @@ def _main(words: list[str]) -> int:
     if sys.platform != "linux" and sys.platform != "darwin":
         print("wisp runs on Linux and macOS; on Windows use it inside WSL.", file=sys.stderr)
         return 3
-    from wisp.frontends.cli.args import form_asked_for, parse
+    from wisp.frontends.cli.args import parse
     from wisp.frontends.cli.invocation import UsageError
 
     try:
@@ -73,7 +106,7 @@ def _main(words: list[str]) -> int:
     except UsageError as exc:
         from wisp.frontends.cli.run import failed
 
-        return failed(str(exc), 2, form_asked_for(words))
+        return failed(str(exc), 2, _form(words))
     except SystemExit as exc:  # after --help
         return int(exc.code or 0)
     return _dispatch(invocation)
@@ -91,14 +124,20 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.host.instructions import instructions
 
         return print_instructions(invocation, instructions)
+    if invocation.worktree and command in ("run", "chat"):
+        return _in_worktree(invocation)
     if command == "run" and not invocation.headless and _at_terminal():
         return _screen(invocation)
     if command in ("run", "chat"):
         from wisp.frontends.cli.run import run
         from wisp.host.build import Overrides, open_conversation, open_host
+        from wisp.host.paths import environment
 
+        env = environment()
+        form = str(invocation.settings.get("output_format") or env.get("WISP_OUTPUT_FORMAT", ""))
+        dumb = env.get("TERM", "") in ("", "dumb")
         return run(
-            invocation,
+            invocation._replace(form=form, dumb=dumb, colour=not dumb and not env.get("NO_COLOR")),
             lambda request, hurry: open_host(request, Overrides(hurry=hurry)),
             open_conversation,
         )
@@ -143,6 +182,25 @@ def _dispatch(invocation: Invocation) -> int:
     from wisp.frontends.cli.small import run_small
 
     return run_small(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
+
+
+def _in_worktree(invocation: Invocation) -> int:
+    """The same command in a worktree of its own, which ends with it."""
+    from wisp.frontends.cli.run import failed
+    from wisp.host.client import OpenFailed
+    from wisp.host.separate import separate
+    from wisp.host.showing import safe
+
+    try:
+        place = separate(invocation.cwd, invocation.resume, invocation.settings)
+    except OpenFailed as exc:
+        return failed(str(exc), exc.exit_code, str(invocation.settings.get("output_format", "")))
+    try:
+        for note in place.notes:
+            print(safe(f"wisp: {note}"), file=sys.stderr)
+        return _dispatch(invocation._replace(worktree=False, cwd=place.cwd))
+    finally:
+        print(safe(f"wisp: {place.leave()}"), file=sys.stderr)
 
 
 def _acp(invocation: Invocation) -> int:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 
 import jsonschema
 import pytest
@@ -71,3 +72,28 @@ def test_the_built_in_prompt_stays_below_its_budget() -> None:
     from wisp.context.prompt import base_prompt
 
     assert len(base_prompt().encode()) / 4 <= 1000
+
+
+def test_the_manual_is_well_formed_and_names_every_option_command_and_exit_code(
+    need: Callable[[str], str],
+) -> None:
+    """As `groff` reads it, with every warning it has."""
+    from wisp.frontends.cli.args import COMMANDS
+    from wisp.frontends.cli.options import OPTIONS
+    from wisp.frontends.cli.uses import EXITS
+
+    page = ROOT / "docs" / "reference" / "wisp.1"
+    done = subprocess.run(
+        [need("groff"), "-man", "-ww", "-Tascii", "-P-cbou", str(page)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    for option in OPTIONS:
+        assert f"--{option.name}" in done.stdout
+    for command in COMMANDS:
+        assert command in done.stdout
+    for code, about in EXITS:
+        assert f"       {code} " in done.stdout and about.split()[0] in done.stdout
+    assert '"PROMPT"' in done.stdout

@@ -77,6 +77,7 @@ def test_help_loads_argparse_and_no_asyncio() -> None:
         "wisp.host.renewal",
         "wisp.host.routes",
         "wisp.providers.gguf",
+        "wisp.host.embedded",
         "wisp.providers.modelsdev",
         "wisp.providers.oauth",
         "wisp.providers.proxied",

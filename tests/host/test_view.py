@@ -148,6 +148,8 @@ def test_wire_types_are_those_of_the_contract() -> None:
         "answer.checked",
         "credentials.shown",
         "subagent.reported",
+        "shell.ended",
+        "shell.started",
     }
 
 

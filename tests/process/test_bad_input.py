@@ -47,6 +47,14 @@ CASES = [
     (["config", "fly"], 2, "config"),
     (["doctor", "--nope"], 2, "--nope"),
     (["hello"], 2, "-p"),
+    (["-p", "x", "--permision-mode=full"], 2, "(did you mean '--permission-mode'?)"),
+    (["-p", "x", "--permission-mode", "ful"], 2, "(did you mean 'full'?)"),
+    (["sesions", "list"], 2, "there is no command 'sesions' (did you mean 'sessions'?)"),
+    (["docter", "--json"], 2, "(did you mean 'doctor'?)"),
+    (["sessions", "lits"], 2, "(did you mean 'list'?)"),
+    (["-p", "x", "--model", "antropic/claude"], 3, "(did you mean 'anthropic'?)"),
+    (["-p", "x", "--provider", "lokal"], 3, "(did you mean 'local'?)"),
+    (["config", "set", "permision_mode", "full"], 2, "(did you mean 'permission_mode'?)"),
 ]
 
 

@@ -11,6 +11,8 @@ import pytest
 from process.program import Program
 
 from wisp.frontends.cli.args import COMMANDS
+from wisp.frontends.cli.mcp import VERBS as MCP
+from wisp.frontends.cli.sessions import VERBS as SESSIONS
 
 pytestmark = pytest.mark.process
 
@@ -45,6 +47,10 @@ def test_bash_offers_commands_options_and_values(tmp_path: Path) -> None:
     assert shell("bash", ask, path, "wisp", "--perm").split() == ["--permission-mode"]
     assert shell("bash", ask, path, "wisp", "--permission-mode", "p").split() == ["plan"]
     assert shell("bash", ask, path, "wisp", "completion", "").split() == ["bash", "zsh", "fish"]
+    assert shell("bash", ask, path, "wisp", "mcp", "").split() == list(MCP)
+    assert shell("bash", ask, path, "wisp", "mcp", "re").split() == ["remove"]
+    re_words = [verb for verb in SESSIONS if verb.startswith("re")]
+    assert shell("bash", ask, path, "wisp", "sessions", "re").split() == re_words
 
 
 def test_zsh_loads_it(tmp_path: Path) -> None:

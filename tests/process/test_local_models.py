@@ -1,5 +1,6 @@
 """With no key and no setting the program finds what runs here; a model file needs no server at all."""
 
+import asyncio
 import importlib.util
 import json
 import os
@@ -201,13 +202,15 @@ def test_an_interrupt_in_the_middle_of_its_answer_ends_it_at_once(program: Progr
 async def test_its_server_is_on_loopback_behind_a_key_of_its_own_and_gone_when_closed(
     model_file: str,
 ) -> None:
+    from wisp.host.embedded import EmbeddedServer
+    from wisp.messages.ids import SystemClock
     from wisp.providers.address import parse_url
     from wisp.providers.endpoint import Timeouts
     from wisp.providers.errors import ProviderError
-    from wisp.providers.gguf import EmbeddedServer
     from wisp.providers.http import HttpTransport
 
-    server, transport = EmbeddedServer(model_file, "key-1"), HttpTransport()
+    server, transport = EmbeddedServer(os.environ, SystemClock()), HttpTransport()
+    await server.load(model_file, "key-1")
     url = parse_url(server.base_url)
     assert url.host == "127.0.0.1"
     for key, status in (("", 401), ("Bearer wrong", 401), ("Bearer key-1", 200)):
@@ -219,6 +222,20 @@ async def test_its_server_is_on_loopback_behind_a_key_of_its_own_and_gone_when_c
     with pytest.raises(ProviderError):
         await transport.get(url, "/props", [("host", url.authority)], Timeouts(connect=2))
     await transport.aclose()
+
+
+async def test_loading_can_be_interrupted_and_leaves_no_process(model_file: str) -> None:
+    """Native code holds its own process, never ours."""
+    from wisp.host.embedded import EmbeddedServer
+    from wisp.messages.ids import SystemClock
+
+    server = EmbeddedServer(os.environ, SystemClock())
+    loading = asyncio.ensure_future(server.load(model_file, "key-of-the-interrupted"))
+    await asyncio.sleep(0.05)
+    loading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await loading
+    assert [one.ending is not None for one in server._processes.all()] == [True]
 
 
 @pytest.mark.parametrize(

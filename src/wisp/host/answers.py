@@ -1,7 +1,8 @@
 """A final answer that has to be JSON of a given shape: checked when the run would end, mended once.
 
-Owns the reading of the schema and the one repair round.  The validator is `jsonschema`, imported only where a
-schema is given.  Follows JSON Schema in the draft that the schema names, else 2020-12.
+Owns the reading of the schema and the one repair round; the shape may also be a program's own type.  The
+validator is `jsonschema`, imported only where a schema is given.  Follows JSON Schema in the draft that the
+schema names, else 2020-12.
 """
 
 from __future__ import annotations
@@ -49,19 +50,34 @@ def read_schema(path: str) -> Any:
     return schema
 
 
+Judge = Callable[[Any], str]
+"""What is wrong with a JSON value as an answer; empty for nothing."""
+
+
+def schema_judge(schema: Any) -> Judge:
+    """Holds values against what `read_schema` gave."""
+    from jsonschema.validators import Draft202012Validator, validator_for
+
+    validator = validator_for(schema, default=Draft202012Validator)(schema)
+
+    def judge(value: Any) -> str:
+        error = next(iter(validator.iter_errors(value)), None)
+        return f"{error.message[:300]} (at {error.json_path})" if error is not None else ""
+
+    return judge
+
+
 class AnswerCheck:
     """The boundary of a run whose answer has a shape.
 
     Args:
-        schema: what `read_schema` gave.
+        judge: None to let every answer pass; may be another one for the next run.
         clock: for the id of the message that asks for a better answer.
         inner: a boundary of the program that started the run; its decisions come first.
     """
 
-    def __init__(self, schema: Any, clock: Clock, inner: Boundary | None) -> None:
-        from jsonschema.validators import Draft202012Validator, validator_for
-
-        self._validator = validator_for(schema, default=Draft202012Validator)(schema)
+    def __init__(self, judge: Judge | None, clock: Clock, inner: Boundary | None) -> None:
+        self.judge = judge
         self._clock = clock
         self._inner = inner or NoBoundary()
         self._asked = False
@@ -71,10 +87,12 @@ class AnswerCheck:
     async def decide(self, at: At) -> Decision:
         """Ask once for an answer that fits; after that, tell whether it does."""
         decision = await self._inner.decide(at)
-        if not at.would_stop or decision != Decision():
+        if at.turn <= 1:
+            self._asked = False  # an earlier run may have ended in the middle of its repair
+        if self.judge is None or not at.would_stop or decision != Decision():
             return decision
         last = at.messages[-1] if at.messages else None
-        value, problem = self._judged(last.text if isinstance(last, AssistantMessage) else "")
+        value, problem = _judged(self.judge, last.text if isinstance(last, AssistantMessage) else "")
         if problem and not self._asked:
             self._asked = True
             text = f"{WISH}This answer is not: {problem}. Give it again, corrected."
@@ -83,14 +101,13 @@ class AnswerCheck:
         self.tell(AnswerChecked(value, problem))
         return Decision()
 
-    def _judged(self, text: str) -> tuple[Any, str]:
-        """The value of an answer and what is wrong with it; a fence around the whole of it is no fault."""
-        fenced = _FENCED.fullmatch(text)
-        try:
-            value = msgspec.json.decode((fenced[1] if fenced else text).encode())
-        except (msgspec.DecodeError, UnicodeEncodeError) as exc:
-            return None, f"it is no JSON ({exc})"
-        error = next(iter(self._validator.iter_errors(value)), None)
-        if error is None:
-            return value, ""
-        return None, f"{error.message[:300]} (at {error.json_path})"
+
+def _judged(judge: Judge, text: str) -> tuple[Any, str]:
+    """The value of an answer and what is wrong with it; a fence around the whole of it is no fault."""
+    fenced = _FENCED.fullmatch(text)
+    try:
+        value = msgspec.json.decode((fenced[1] if fenced else text).encode())
+    except (msgspec.DecodeError, UnicodeEncodeError) as exc:
+        return None, f"it is no JSON ({exc})"
+    problem = judge(value)
+    return (None, problem) if problem else (value, "")

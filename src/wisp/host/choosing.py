@@ -113,8 +113,9 @@ async def _with_window(choice: Choice, env: Mapping[str, str]) -> Choice:
 async def _embedded(
     settings: Settings, cwd: str, env: Mapping[str, str], clock: Clock
 ) -> tuple[Choice, LetGo]:
+    from wisp.host.embedded import EmbeddedServer
     from wisp.host.models import endpoint_of, model_info
-    from wisp.providers.gguf import CannotLoad, EmbeddedServer
+    from wisp.providers.gguf import CannotLoad
 
     path = absolute(settings.model.removeprefix(EMBEDDED), cwd)
     table = settings.providers.get("gguf")
@@ -122,8 +123,9 @@ async def _embedded(
     named = known.get(os.path.basename(path))
     wanted = (named.context_window or 0) if named is not None else 0
     key = clock.new_id() + os.urandom(16).hex()
+    server = EmbeddedServer(env, clock)
     try:
-        server = EmbeddedServer(path, key, wanted)
+        await server.load(path, key, wanted)
     except CannotLoad as exc:
         raise ConfigError(str(exc)) from None
     service = Service("gguf", "openai-chat", server.base_url, local=True, models=known, configured=True)

@@ -44,6 +44,10 @@ class Cancel(Command, frozen=True, tag="cancel"):
     reason: str = "the user interrupted"
 
 
+class Detach(Command, frozen=True, tag="detach"):
+    """Wait no longer for the command that runs: it goes on in the background, and the run with it."""
+
+
 class Shell(Command, frozen=True, tag="shell"):
     """Run a command as the person at the front end, between runs; one that policy denies does not run."""
 
@@ -184,6 +188,7 @@ AnyCommand = (
     | Cancel
     | Compact
     | Configure
+    | Detach
     | FollowUp
     | Name
     | Navigate

@@ -85,7 +85,9 @@ def configure(request: OpenRequest, env: Mapping[str, str], clock: Clock) -> Con
     resolved = merge([*layers, *environment_layers(env), options], problems)
     bad = [problem for problem in resolved.problems if problem.source == options.source]
     if bad:
-        raise OpenFailed(bad[0].message, 2)
+        raise OpenFailed(
+            bad[0].message.replace("; the setting is ignored", "").replace("; it is ignored", ""), 2
+        )
     if request.strict_config and resolved.problems:
         raise OpenFailed("; ".join(map(str, resolved.problems)))
     return Configured(resolved, paths, cwd, trusted)

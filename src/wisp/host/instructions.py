@@ -62,15 +62,15 @@ def instructions(request: OpenRequest) -> tuple[list[tuple[str, str, int]], tupl
         workspace.close()
 
 
-def instruction_stack(configured: Configured, workspace: Workspace, clock: Clock) -> Stack:
-    """The blocks of a place, and the skills its catalogue names.
+def instruction_stack(configured: Configured, workspace: Workspace, clock: Clock, prompt: str = "") -> Stack:
+    """The blocks of a place, and the skills its catalogue names; `prompt` is a program's own beginning.
 
     Raises:
         OpenFailed: the file that replaces the prompt cannot be read.
     """
     settings = configured.settings
-    replacement = None
-    if settings.system_prompt:
+    replacement = ("the calling program", prompt) if prompt else None
+    if settings.system_prompt and not prompt:
         path = absolute(settings.system_prompt, configured.cwd)
         try:
             with open(path, encoding="utf-8") as file:

@@ -12,6 +12,7 @@ import msgspec
 
 from wisp.host.secrets import Logins, MissingKey, NoLogins, find_key
 from wisp.host.settings import ModelSettings, OAuthSettings, ProviderSettings, Settings
+from wisp.host.showing import nearest
 from wisp.messages.usage import Price
 from wisp.providers.base import Api, ModelInfo
 from wisp.providers.endpoint import Endpoint, Secret
@@ -265,7 +266,9 @@ def _names(
     provider, model = settings.provider, settings.model
     if provider:
         if provider not in known:
-            raise ConfigError(f"there is no provider {provider!r}; {_configured(known, keys)}")
+            raise ConfigError(
+                f"there is no provider {provider!r}{nearest(provider, known)}; {_configured(known, keys)}"
+            )
         model = model.removeprefix(provider + "/")
         return provider, model or _default_model(known[provider])
     if "/" in model and "custom" not in known:
@@ -273,7 +276,8 @@ def _names(
         if provider in known:
             return provider, rest
         raise ConfigError(
-            f"there is no provider {provider!r} for the model {model!r}; {_configured(known, keys)}"
+            f"there is no provider {provider!r}{nearest(provider, known)} for the model {model!r}; "
+            f"{_configured(known, keys)}"
         )
     if "custom" in known:
         return "custom", model or "default"

@@ -78,15 +78,34 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
+NO_HOME = "/dev/null/no-home"
+"""Where nothing can be, for nobody: the place of a home folder that is not known."""
+
+
 def find_paths(env: Mapping[str, str]) -> Paths:
-    """The folders that `env` names; relative XDG values are ignored, as the specification says."""
-    home = env.get("HOME") or os.path.expanduser("~")
+    """The folders that `env` names; relative XDG values are ignored, as the specification says.
+
+    A user without `HOME` and without an entry in the system's list has no home: nothing is read there, and
+    what is to be written fails.  It never becomes a folder in the project.
+    """
+    home = env.get("HOME") or _listed_home()
+    if not os.path.isabs(home):
+        home = NO_HOME
     if wisp_home := env.get("WISP_HOME"):
         base = os.path.abspath(wisp_home)
         return Paths(os.path.join(base, "config"), os.path.join(base, "state"), home)
     config = _xdg(env, "XDG_CONFIG_HOME", os.path.join(home, ".config"))
     state = _xdg(env, "XDG_STATE_HOME", os.path.join(home, ".local", "state"))
     return Paths(os.path.join(config, "wisp"), os.path.join(state, "wisp"), home)
+
+
+def _listed_home() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return NO_HOME
 
 
 def _xdg(env: Mapping[str, str], name: str, default: str) -> str:

@@ -6,22 +6,18 @@ Owns the one that runs, and what the model is still to be told of; knows nothing
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
 
-from wisp.context.templates import Shell as ShellPart
-from wisp.harness.toolbox import Toolbox, ToolCallReady
+from wisp.harness.toolbox import Toolbox
 from wisp.host.client import CommandRefused
 from wisp.host.commands import Shell
 from wisp.host.events import ShellEnded, ShellStarted
-from wisp.host.expanding import Expansion
 from wisp.loop.events import Event
 from wisp.messages.codec import ascii_json
 from wisp.messages.content import Text, ToolCall, UserBlock
 from wisp.messages.ids import Clock
 
 Tell = Callable[[Event], None]
-Auditing = Callable[[str, dict[str, Any]], Awaitable[None]]
 MOST = 20
 """Commands that wait to be told to the model; the oldest are dropped beyond."""
 
@@ -91,18 +87,6 @@ class ShellLines:
 def bash(command: str, clock: Clock) -> ToolCall:
     """A call of the shell tool."""
     return ToolCall(clock.new_id(), "bash", ascii_json({"command": command}).decode())
-
-
-async def filled(meant: Expansion, toolbox: Toolbox, clock: Clock, tell: Tell, audit: Auditing) -> str:
-    """A command's text with the output of its lines of shell: each judged, and asked about, as a call."""
-    outputs: dict[int, str] = {}
-    for place, part in enumerate(meant.parts):
-        if isinstance(part, ShellPart):
-            await audit("command_shell", {"command": part.command, "of": meant.skill.name})
-            ready: ToolCallReady = await toolbox.prepare(bash(part.command, clock), tell)
-            outcome = ready.failure or await ready.run(tell)
-            outputs[place] = outcome.text
-    return meant.text(outputs)
 
 
 def _told(command: str, output: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 _SEQUENCE = re.compile(
     "\x1b\\[[0-?]*[ -/]*[@-~]"  # control sequences
@@ -48,6 +49,15 @@ def shown(text: str) -> str:
         else:
             out.append(f"\\x{ord(char):02x}" if ord(char) < 256 else f"\\u{{{ord(char):x}}}")
     return "".join(out)
+
+
+def nearest(wanted: str, known: Iterable[str]) -> str:
+    """` (did you mean 'X'?)` for the known name that `wanted` resembles; empty where none does."""
+    import difflib  # 3 ms that only a mistake pays
+
+    by_form = {name.casefold().replace("_", "-"): name for name in known}
+    found = difflib.get_close_matches(wanted.casefold().replace("_", "-"), by_form, 1, 0.7)
+    return f" (did you mean {by_form[found[0]]!r}?)" if found else ""
 
 
 def one_line(text: str, width: int = 100) -> str:

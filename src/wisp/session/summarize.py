@@ -9,7 +9,7 @@ import msgspec
 from wisp.messages.message import Message, user
 from wisp.messages.usage import Usage
 from wisp.providers.base import ModelInfo, ModelRequest, Provider
-from wisp.providers.events import Failed, Finished
+from wisp.providers.events import Failed, Finished, Started
 from wisp.session.compact import transcript_text
 
 PROMPT = """\
@@ -27,6 +27,7 @@ class Account(msgspec.Struct, frozen=True):
     text: str
     """Empty when it failed; the rest of the summary stands without it."""
     usage: Usage | None = None
+    """None where nothing was spent; figures that are not known are None in it."""
     failure: str = ""
 
 
@@ -41,14 +42,17 @@ async def account_of(
     most = min(MOST_OUTPUT, max(256, window // 4))
     request = ModelRequest(model, (user(f"The record:\n\n{text}{wanted}"),), (PROMPT,), (), most)
     stream = provider.stream(request)
+    spent: Usage | None = None
     try:
         async for event in stream:
-            if isinstance(event, Finished):
-                return Account(event.message.text, event.message.usage)
-            if isinstance(event, Failed):
-                return Account("", None, event.message)
+            if isinstance(event, Started):
+                spent = Usage()  # an answer that began was paid for, whatever becomes of it
+            elif isinstance(event, Finished):
+                return Account(event.message.text, event.message.usage or Usage())
+            elif isinstance(event, Failed):
+                return Account("", spent, event.message)
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:
             await close()
-    return Account("", None, "the model said nothing")
+    return Account("", spent, "the model said nothing")

@@ -41,6 +41,7 @@ class ModelServer:
         self._lenient = lenient
         self._place = 0
         self._met = 0
+        self._stopping = False
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._serving: set[asyncio.Task[None]] = set()
@@ -73,12 +74,14 @@ class ModelServer:
 
     async def start(self, port: int = 0) -> None:
         """Listen on loopback."""
+        self._stopping = False
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=1 << 20)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """Close everything, streams in progress too."""
         assert self._server is not None
+        self._stopping = True
         self._server.close()
         for writer in tuple(self._writers):
             writer.transport.abort()
@@ -96,6 +99,9 @@ class ModelServer:
         try:
             while await self._one(reader, writer):
                 pass
+        except asyncio.CancelledError:
+            if not self._stopping:
+                raise  # asyncio would print the cancellation of a connection that `stop` ends
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError):
             pass  # the client went away or does not speak HTTP; its own test says whether that is right
         finally:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -67,15 +67,21 @@ def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
     return found | {"additionalProperties": False}
 
 
-def decode(kind: type[Arguments], arguments: Mapping[str, Any], *, tool: str) -> Arguments:
-    """`arguments` as a struct.
+def decode(
+    kind: type[Arguments],
+    arguments: Mapping[str, Any],
+    *,
+    tool: str,
+    dec_hook: Callable[[type, Any], Any] | None = None,
+) -> Arguments:
+    """`arguments` as a struct; `dec_hook` makes the values of types that msgspec does not know.
 
     Raises:
         ToolFailure: `invalid_arguments`, naming the argument and what was expected.
     """
     known = _normal(kind, arguments, tool, "")
     try:
-        return msgspec.convert(known, kind, strict=False)
+        return msgspec.convert(known, kind, strict=False, dec_hook=dec_hook)
     except msgspec.ValidationError as exc:
         raise ToolFailure("invalid_arguments", f"{tool}: {_plainly(str(exc))}") from None
 
@@ -113,7 +119,7 @@ def _normal(kind: type[msgspec.Struct], given: Mapping[str, Any], tool: str, whe
             raise ToolFailure(
                 "invalid_arguments", f"{tool}: {where}{ours} is given twice with different values"
             )
-        elif value is not None:
+        elif value is not None or types.NoneType in typing.get_args(hints[ours]):
             found[ours] = value
     if unknown:
         raise ToolFailure(
@@ -123,7 +129,8 @@ def _normal(kind: type[msgspec.Struct], given: Mapping[str, Any], tool: str, whe
         )
     for name, value in found.items():
         members = typing.get_args(hints[name])
-        if members and isinstance(members[0], type) and issubclass(members[0], msgspec.Struct):
+        listed = typing.get_origin(hints[name]) is list
+        if listed and isinstance(members[0], type) and issubclass(members[0], msgspec.Struct):
             found[name] = _items(members[0], value, tool, name)
     return found
 

@@ -26,6 +26,7 @@ COMMANDS = (
     "permissions",
     "skills",
     "mcp",
+    "hooks",
     "config",
     "context",
     "rpc",
@@ -33,37 +34,6 @@ COMMANDS = (
     "completion",
 )
 """Words that are commands when they stand first."""
-
-EPILOG = """\
-commands:
-  wisp                        a conversation, when standard input and output are terminals
-  wisp "PROMPT"               the same, with a first message
-  wisp -p "PROMPT"            one run, the answer on standard output, then exit
-  wisp chat --plain           a conversation line by line
-  wisp demo                   see a bug being found, fixed and tested: no key, no network
-  wisp acp                    an agent for editors, over standard input and output
-  wisp sessions list|find|show|tree|fork|clone|rename|label|archive|rm|restore|prune|repair|scrub
-                              what was said before; 'wisp sessions --help' explains each
-  wisp undo | wisp redo       put files back to before the last run, or forward again
-  wisp models [WORDS]         the models you can use; with words, a search through all that are known
-  wisp models --refresh       fetch newer windows and prices from models.dev
-  wisp login|logout [PROVIDER]  keep a key, or forget it
-  wisp auth status            which credential comes from where
-  wisp trust status|allow|revoke|forget [DIR]
-  wisp permissions why 'CMD'  allow, ask or deny, and why (also: list, test FILE)
-  wisp context                what takes the space of the next request
-  wisp skills list|validate DIR  what /name can start; is a skill as the specification wants it
-  wisp mcp list|add|remove|test|login|logout
-                              programs and services that offer more tools
-  wisp config show            every setting and where it comes from (also: set, unset, edit, schema)
-  wisp rpc                    a conversation for another program, as JSON-RPC 2.0 on standard input and output
-  wisp doctor                 what works here
-  wisp completion bash|zsh|fish  a script that completes commands and options
-
-exit codes: 0 normal end, 1 the run failed, 2 usage, 3 configuration or credentials, 4 the provider
-failed, 5 a limit ended it, 6 refused, 124 --max-time, 129 hang-up, 130 interrupted, 141 nobody reads
-the output, 143 terminated
-"""
 
 
 def parse(argv: Sequence[str]) -> Invocation:
@@ -75,7 +45,15 @@ def parse(argv: Sequence[str]) -> Invocation:
     """
     if argv and argv[0] in COMMANDS:
         return _PARSE[argv[0]](list(argv[1:]))
-    return _run(list(argv))
+    try:
+        return _run(list(argv))
+    except UsageError:
+        from wisp.host.showing import nearest
+
+        meant = nearest(argv[0], COMMANDS)
+        if not meant or argv[0].startswith("-"):
+            raise
+        raise UsageError(f"there is no command {argv[0]!r}{meant}") from None
 
 
 def form_asked_for(argv: Sequence[str]) -> str:
@@ -95,12 +73,19 @@ def help_text() -> str:
     return _parser().format_help()
 
 
+class _Main(Parser):
+    def format_help(self) -> str:
+        from wisp.frontends.cli.uses import epilog
+
+        self.epilog = epilog()
+        return super().format_help()
+
+
 def _parser() -> Parser:
-    parser = Parser(
+    parser = _Main(
         prog="wisp",
         usage='wisp [OPTIONS] ["PROMPT"] | wisp -p "PROMPT" [OPTIONS] | wisp COMMAND ...',
         description="A coding agent for the terminal.",
-        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -186,6 +171,8 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         raise UsageError("--continue, --resume and --fork exclude each other")
     if found.no_session and (given["continue"] or found.resume or found.fork):
         raise UsageError("--no-session keeps nothing, so there is nothing to continue")
+    if found.worktree and (given["continue"] or found.fork):
+        raise UsageError("--worktree begins a session, or goes on with one by --resume ID")
     if found.yes and found.permission_mode not in (None, "auto"):
         raise UsageError(f"--yes means --permission-mode auto; it contradicts {found.permission_mode!r}")
     return Invocation(
@@ -202,6 +189,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         trust=found.trust,
         no_project=found.no_project,
         cwd=found.cwd or "",
+        worktree=found.worktree,
         record=found.record or "",
         replay=found.replay or "",
         output_schema=found.output_schema or "",
@@ -347,6 +335,9 @@ _PARSE: dict[str, _Read] = {
         "Skills and commands of this folder, and whether one keeps to the Agent Skills specification.",
         most=100,
         flags=_JSON,
+    ),
+    "hooks": _words(
+        "hooks", "list [--json]", "Which hooks are run here, and who says so.", most=1, flags=_JSON
     ),
     "config": _words(
         "config",

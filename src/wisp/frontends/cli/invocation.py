@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -20,6 +21,12 @@ class Invocation(NamedTuple):
     """Settings given as options, by their names in the settings file."""
     prompt: str | None = None
     headless: bool = False
+    form: str = ""
+    """The output format that options or the environment ask for; empty where they say nothing."""
+    dumb: bool = False
+    """The terminal cannot move its cursor."""
+    colour: bool = False
+    """A terminal may be shown styles."""
     prompt_from_stdin: bool = False
     words: Sequence[str] = ()
     """What follows a command."""
@@ -34,6 +41,7 @@ class Invocation(NamedTuple):
     trust: bool = False
     no_project: bool = False
     cwd: str = ""
+    worktree: bool = False
     output_schema: str = ""
     attach: Sequence[str] = ()
     lines: bool = False
@@ -57,4 +65,18 @@ class Invocation(NamedTuple):
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see '{self.prog} --help'")
+        raise UsageError(f"{message}{self._meant(message)}; see '{self.prog} --help'")
+
+    def _meant(self, message: str) -> str:
+        """What a mistyped option or value was probably meant to be."""
+        from wisp.host.showing import nearest
+
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        if unknown:
+            option = next((word.partition("=")[0] for word in words.split() if word.startswith("--")), "")
+            return nearest(option, self._option_string_actions) if option else ""
+        wrong = re.search(r"argument (\S+): invalid choice: '([^']*)'", message)
+        if wrong is None:
+            return ""
+        action = self._option_string_actions.get(wrong[1].split("/")[0])
+        return nearest(wrong[2], map(str, action.choices)) if action and action.choices else ""

@@ -66,11 +66,13 @@ class Session:
             if self._waiting:
                 await self._one(self._waiting.popleft())
             elif self._ended:
+                self._stopper.done()
                 self._without_a_run()
                 return
             else:
                 self._changed.clear()
                 await self._woken()
+        self._stopper.done()
         if self._code != self._stopper.code:  # the signal came between two runs
             run = RunView(stop_reason="cancelled", error=self._stopper.reason)
             judged = verdict(run, headless=True, signal_code=self._stopper.code)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+import os
 import sys
 from collections.abc import Callable
 from contextlib import aclosing, suppress
-from typing import Any, Protocol
+from signal import Signals
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from wisp.frontends.cli import signals
 from wisp.frontends.cli.ask import Asker
-from wisp.frontends.cli.exitcodes import BROKEN_PIPE, INTERRUPTED, TERMINATED, Verdict, verdict
+from wisp.frontends.cli.exitcodes import BROKEN_PIPE, INTERRUPTED, Verdict, verdict
 from wisp.frontends.cli.result import result_object
 from wisp.frontends.cli.streams import OutputFailed, put, quiet_stdout
 from wisp.frontends.cli.terminal import is_terminal
@@ -23,6 +25,7 @@ from wisp.host.events import (
     CompactionCompleted,
     Envelope,
     ErrorReported,
+    MessageCompleted,
     MessageDelta,
     MessageWithdrawn,
     PlanSaved,
@@ -37,7 +40,8 @@ from wisp.host.showing import inert, one_line, safe
 from wisp.host.view import RunView, View, reduce
 from wisp.messages.ids import iso
 
-SIGNAL_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED, signal.SIGHUP: 129}
+if TYPE_CHECKING:
+    from wisp.frontends.cli.flow import Flow
 
 
 class Output(Protocol):
@@ -69,18 +73,28 @@ class Stopper:
         """Set with the first signal."""
         self._client: HostClient | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        loop = asyncio.get_running_loop()
-        for number in SIGNAL_CODES:
+        self._loop = asyncio.get_running_loop()
+        for number in signals.heeded():
             with suppress(ValueError, NotImplementedError, RuntimeError):
-                loop.add_signal_handler(number, self._stop, number)
+                self._loop.add_signal_handler(number, self._stop, number)
+        for number in signals.came:
+            self._stop(number)
 
     def attach(self, client: HostClient) -> None:
         """From here on a signal cancels the run of `client`."""
         self._client = client
 
-    def _stop(self, number: signal.Signals) -> None:
+    def done(self) -> None:
+        """The outcome is about to be told: a signal changes nothing any more, until the process is gone."""
+        for number in signals.CODES:
+            with suppress(ValueError, NotImplementedError, RuntimeError):
+                self._loop.remove_signal_handler(number)
+        with suppress(ValueError):  # not the main thread, which alone has signals
+            signals.ignore()
+
+    def _stop(self, number: Signals) -> None:
         if not self.reason:
-            self.code, self.reason = SIGNAL_CODES[number], f"interrupted by {number.name}"
+            self.code, self.reason = signals.CODES[number], signals.why(number)
             self.stopping.set()
         if self._client is not None:
             self._tasks.append(asyncio.ensure_future(self._client.send(Cancel(self.reason))))
@@ -108,6 +122,7 @@ async def run_prompt(
                     asker.watch(client, envelope.event)
                 if isinstance(envelope.event, AgentCompleted):
                     break
+        stopper.done()
         judged = verdict(view.run, headless=asker is None, signal_code=stopper.code)
         output.end(client, view.run, judged)
         return judged.exit_code
@@ -121,12 +136,25 @@ async def run_prompt(
 
 
 class TextOutput:
-    """The answer on stdout, what happens meanwhile on stderr."""
+    """The answer on stdout, what happens meanwhile on stderr.
 
-    def __init__(self) -> None:
+    Args:
+        styled: on a terminal, Markdown is shown as what it means; else it stays as it was written.
+    """
+
+    def __init__(self, *, styled: bool = False) -> None:
         self._live = is_terminal(sys.stdout)
-        self._colour = is_terminal(sys.stderr)
+        self._flow: Flow | None = None
+        if styled and self._live:
+            from wisp.frontends.cli.flow import Flow
+
+            self._flow = Flow(_columns())
         self._line_open = False
+
+    @property
+    def line_open(self) -> bool:
+        """Whether the last line on the terminal is not whole."""
+        return self._line_open
 
     def begin(self, client: HostClient) -> None:
         """Say what a person should know beforehand."""
@@ -138,8 +166,10 @@ class TextOutput:
         event = envelope.event
         if isinstance(event, MessageDelta):
             if self._live and event.content_kind == "text":
-                put(safe(event.delta))
-                self._line_open = not event.delta.endswith("\n")
+                self._say(self._flow.feed(safe(event.delta)) if self._flow else safe(event.delta))
+        elif isinstance(event, MessageCompleted):
+            if self._flow:
+                self._say(self._flow.close())
         elif isinstance(event, ToolExecutionEnded):
             self._note(_ended(event))
         elif isinstance(event, ToolExecutionStarted):
@@ -180,10 +210,24 @@ class TextOutput:
         with suppress(OSError, ValueError):
             print(safe(text), file=sys.stderr, flush=True)
 
+    def _say(self, text: str) -> None:
+        if text:
+            put(text)
+            self._line_open = not text.endswith("\n")
+
     def _close_line(self) -> None:
+        if self._flow:
+            self._say(self._flow.close())
         if self._line_open:
             self._line_open = False
             put("\n")
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def _ended(event: ToolExecutionEnded) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 
+from wisp.frontends.cli import signals
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, USAGE, Verdict
 from wisp.frontends.cli.invocation import Invocation
 from wisp.frontends.cli.terminal import is_terminal
@@ -40,19 +41,22 @@ def run(invocation: Invocation, opener: Opener, converser: Converser) -> int:
         first = invocation.prompt
         told = Prompt(first, mentioned=mentions(first)) if first else None
         return asyncio.run(_by_lines(invocation, told, opener))
-    # Standard input is read before the event loop runs, so that Ctrl+C ends a read that never ends.
+    # Standard input is read before the event loop runs, so that a signal ends a read that never ends.
     from wisp.frontends.cli.streams import NoInput, piped_text
 
-    form = str(invocation.settings.get("output_format", "text"))
     try:
-        piped = piped_text(needed=invocation.prompt_from_stdin)
+        with signals.interruptible():
+            piped = piped_text(needed=invocation.prompt_from_stdin)
     except NoInput as exc:
-        return failed(str(exc), USAGE, form)
+        return failed(str(exc), USAGE, invocation.form)
+    except signals.Ended as exc:
+        signals.ignore()
+        return failed(f"{exc}, before anything ran", exc.code, invocation.form)
     prompt = "\n\n".join(part for part in (invocation.prompt, piped) if part and part.strip())
     if not prompt:
-        return failed("the prompt is empty", USAGE, form)
+        return failed("the prompt is empty", USAGE, invocation.form)
     told = Prompt(prompt, mentioned=mentions(invocation.prompt or ""))
-    return asyncio.run(_headless(invocation, told, opener, form))
+    return asyncio.run(_headless(invocation, told, opener))
 
 
 async def _chat(invocation: Invocation, converser: Converser) -> int:
@@ -110,22 +114,31 @@ def request_of(invocation: Invocation, *, interactive: bool, converses: bool = F
     )
 
 
-async def _headless(invocation: Invocation, prompt: Prompt, opener: Opener, form: str) -> int:
+async def _headless(invocation: Invocation, prompt: Prompt, opener: Opener) -> int:
     from wisp.frontends.cli.ask import Asker, LineReader
     from wisp.frontends.cli.print import JsonOutput, Output, Stopper, StreamOutput, TextOutput, run_prompt
 
     stopper = Stopper()
-    asks = form == "text" and is_terminal(sys.stdin) and is_terminal(sys.stderr)
+    asks = (
+        invocation.form not in ("json", "stream-json") and is_terminal(sys.stdin) and is_terminal(sys.stderr)
+    )
     try:
         client = await opener(request_of(invocation, interactive=asks), stopper.stopping)
     except OpenFailed as exc:
-        return failed(str(exc), exc.exit_code, invocation.settings.get("output_format") or exc.output_format)
-    outputs: dict[str, Callable[[], Output]] = {"json": JsonOutput, "stream-json": StreamOutput}
-    output = outputs.get(client.snapshot().output_format, TextOutput)()
+        stopper.done()
+        return failed(str(exc), exc.exit_code, invocation.form or exc.output_format)
+    form = client.snapshot().output_format
+    text = TextOutput(styled=invocation.colour)
+    output: Output = {"json": JsonOutput, "stream-json": StreamOutput}.get(form, lambda: text)()
+    if is_terminal(sys.stderr) and not invocation.dumb:
+        from wisp.frontends.cli.status import WithStatus
+
+        output = WithStatus(output, lambda: text.line_open, summed=output is text)
     asker = Asker(LineReader(sys.stdin.fileno())) if asks else None
     try:
         return await run_prompt(client, prompt, output, stopper, asker=asker)
     except CommandRefused as exc:
+        stopper.done()
         return failed(str(exc), USAGE, form)
     finally:
         await client.close()
@@ -140,6 +153,7 @@ async def _by_lines(invocation: Invocation, first: Prompt | None, opener: Opener
     try:
         client = await opener(request_of(invocation, interactive=False), stopper.stopping)
     except OpenFailed as exc:
+        stopper.done()
         return failed(str(exc), exc.exit_code, "stream-json")
     try:
         return await Session(client, stopper).run(LineReader(sys.stdin.fileno()), first)
@@ -154,6 +168,10 @@ def failed(message: str, code: int, form: str) -> int:
         from wisp.frontends.cli.print import write_json
         from wisp.frontends.cli.result import result_object
 
-        subtype = "error_configuration" if code == CONFIGURATION else "error_during_execution"
-        write_json(result_object(None, RunView(error=message), Verdict(subtype, code or FAILED, "error")))
+        judged = Verdict("error_during_execution", code or FAILED, "error")
+        if code == CONFIGURATION:
+            judged = Verdict("error_configuration", code, "error")
+        elif code in signals.CODES.values():
+            judged = Verdict("cancelled", code, "cancelled")
+        write_json(result_object(None, RunView(error=message), judged))
     return code

@@ -1,0 +1,64 @@
+"""An event loop in a thread of its own, so that asynchronous work can be waited for from anywhere.
+
+Also from inside a running loop, as in a notebook.  Knows nothing of agents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+SETTLE = 10.0
+"""Seconds that interrupted work has to settle."""
+
+
+class LoopThread:
+    """Runs coroutines one after another or side by side; started when it is made."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="wisp-agent", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for `work`.  An interrupt (Ctrl+C) cancels it, lets it settle, and is raised.
+
+        Raises:
+            RuntimeError: called by what runs in this very loop, which would wait for itself.
+        """
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RuntimeError("a callback of an agent cannot wait for the agent; make it async and await")
+        settled = threading.Event()
+
+        async def watched() -> T:
+            try:
+                return await work
+            finally:
+                settled.set()
+
+        future = asyncio.run_coroutine_threadsafe(watched(), self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            if future.cancel():
+                settled.wait(SETTLE)
+            raise
+
+    def close(self) -> None:
+        """End the thread; what still runs in the loop is left."""
+        if threading.current_thread() is not self._thread:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(SETTLE)

@@ -1,0 +1,65 @@
+"""What a program hands to an agent, functions and types, as what the engine asks for.  Owns nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from wisp.harness.ports import ApprovalAnswer
+from wisp.host.answers import WISH, Judge
+from wisp.host.events import QuestionAsked, ToolApprovalRequested
+from wisp.tools.base import Tool
+
+Approve = Callable[[ToolApprovalRequested], bool | ApprovalAnswer | Awaitable[bool | ApprovalAnswer]]
+"""Decides about one operation; gets the whole of it."""
+
+Answerer = Callable[[QuestionAsked], str | Awaitable[str]]
+"""Answers one question, with one of its options where it has any."""
+
+
+def shape_of(kind: Any) -> tuple[str, Judge]:
+    """What the model is told of a type, and what holds its answer against it."""
+    import msgspec
+
+    from wisp.tools.shapes import schema_of_type, value_of
+
+    def judge(value: Any) -> str:
+        try:
+            value_of(kind, value)
+        except ValueError as exc:
+            return str(exc)
+        return ""
+
+    return WISH + msgspec.json.encode(schema_of_type(kind)).decode(), judge
+
+
+def tool_of(given: Tool | Callable[..., Any]) -> Tool:
+    """A function as a tool; what is one already needs nothing of that room."""
+    if hasattr(given, "prepare"):
+        return given  # type: ignore[return-value]
+    from wisp.tools.functions import as_tool
+
+    return as_tool(given)
+
+
+class Answered:
+    """A function in the place of a person who is asked for words; the harness's `Questioner`."""
+
+    def __init__(self, function: Answerer) -> None:
+        self._function = function
+
+    async def ask(self, question: QuestionAsked) -> str:
+        answer = self._function(question)
+        return answer if isinstance(answer, str) else await answer
+
+
+class Asked:
+    """A function in the place of a person; the harness's `Approver`."""
+
+    def __init__(self, function: Approve) -> None:
+        self._function = function
+
+    async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
+        answer = self._function(request)
+        said = answer if isinstance(answer, bool | ApprovalAnswer) else await answer
+        return said if isinstance(said, ApprovalAnswer) else ApprovalAnswer(request.digest, said)

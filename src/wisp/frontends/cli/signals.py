@@ -1,0 +1,74 @@
+"""Signals of a headless run, from the program's first moment to its last.
+
+One that comes early is kept until a `print.Stopper` takes it as a request to stop: nothing is raised into an
+import, where it can bring down a module that is not written in Python.  Only what waits for input is
+interrupted.  Once the outcome was told, a signal changes nothing any more.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from signal import Signals
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+"""What the process ends with, by the signal that ended it."""
+
+came: list[Signals] = []
+"""The signals that came while nobody could take them."""
+
+_waiting = False
+
+
+class Ended(BaseException):
+    """A signal came while input was waited for.
+
+    Args:
+        number: the signal's.
+    """
+
+    def __init__(self, number: Signals) -> None:
+        super().__init__(why(number))
+        self.code = CODES[number]
+
+
+def why(number: Signals) -> str:
+    """In words."""
+    return f"interrupted by {number.name}"
+
+
+def heeded() -> list[Signals]:
+    """The signals that end a run; a hangup that whoever started the program ignores (`nohup`) is none."""
+    return [n for n in CODES if n != signal.SIGHUP or signal.getsignal(n) != signal.SIG_IGN]
+
+
+def arm() -> None:
+    """From here on a signal is kept."""
+    for number in heeded():
+        signal.signal(number, _take)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within, a signal raises `Ended`; also one that came before."""
+    global _waiting
+    _waiting = True
+    try:
+        if came:
+            raise Ended(came[0])
+        yield
+    finally:
+        _waiting = False
+
+
+def ignore() -> None:
+    """The outcome is told: from here on a signal changes nothing."""
+    for number in CODES:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _take(number: int, frame: object) -> None:
+    came.append(Signals(number))
+    if _waiting:
+        raise Ended(came[0])
