@@ -15,7 +15,9 @@ from wisp.frontends.tui import graphemes, keys
 from wisp.frontends.tui.diffs import diff_lines, is_diff
 from wisp.frontends.tui.entries import Card, Looked, Said
 from wisp.frontends.tui.feed import add_card, told
+from wisp.frontends.tui.lines import console
 from wisp.frontends.tui.look import LOOKS, Look
+from wisp.frontends.tui.markdown import coloured
 from wisp.frontends.tui.rank import ranked
 from wisp.messages.content import Text, ToolCall
 from wisp.messages.message import AssistantMessage, ToolResult, user
@@ -46,6 +48,18 @@ def test_text_stands_out_from_every_ground_it_is_drawn_on(look: Look) -> None:
     ]
 
     assert [(a, b, round(contrast(a, b), 2)) for a, b in pairs if contrast(a, b) < 4.5] == []
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=lambda look: look.name)
+def test_code_stands_out_from_its_ground_whatever_a_language_calls_its_words(look: Look) -> None:
+    """Comments, strings, names and faults; WCAG 2.2, 1.4.3."""
+    code = "# why\nimport os\n@final\nclass A(B):\n    x: int = 0x1f + None  # \n    def f(s): return f'{s}\\n'\n$?"
+    for language in ("python", "javascript", "bash", "html", "diff", "json", "rust"):
+        text = coloured(code, language, look)
+        for part in text.render(console()):
+            colour = part.style.color if part.style else None
+            if part.text.strip() and colour and colour.triplet:
+                assert contrast(colour.triplet.hex, look.panel) >= 4.5, (language, part.text)
 
 
 def test_the_grey_look_has_no_colour() -> None:

@@ -88,3 +88,29 @@ def test_a_short_line_that_arrives_at_once_was_typed() -> None:
 def test_a_paste_whose_end_is_lost_ends_with_silence() -> None:
     """Keys work again after it."""
     assert read(["\x1b[200~lost"], quiet=True) == [("paste", "lost")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "ground"),
+    [
+        ("\x1b]11;rgb:ffff/ffff/ffff\x07", "light"),
+        ("\x1b]11;rgb:fd/f6/e3\x1b\\", "light"),
+        ("\x1b]11;rgb:0000/2b2b/3636\x1b\\", "dark"),
+        ("\x1b]11;rgba:0000/0000/0000/ffff\x07", "dark"),
+    ],
+)
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_what_a_terminal_tells_of_its_ground_is_no_key(answer: str, ground: str, cut: int) -> None:
+    """In every form, between keys, and cut in the middle."""
+    keyboard = Keyboard()
+    got = keyboard.feed("a" + answer[:cut]) + keyboard.feed(answer[cut:] + "b")
+
+    assert got == "ab"
+    assert keyboard.ground == ground
+
+
+def test_alt_and_a_bracket_is_still_a_key() -> None:
+    """It begins as such an answer does."""
+    keyboard = Keyboard()
+
+    assert keyboard.feed("\x1b]") + keyboard.release() == "\x1b]"

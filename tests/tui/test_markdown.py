@@ -30,15 +30,19 @@ PIECES = [
     "* other\n+ list\n",
     "```\n```x\nstill code\n```\n",
     "```\nnever closed",
+    "  ```py\n  x = 1\n    y = 2\n z\n  ```\n",
+    "````\n```\n````\n\n\n",
+    "\n \n\n",
 ]
 TEXT = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 
 
-def plain(text: str) -> list[str]:
-    return [line.text for line in Streamed(text, whole=True).lines(60, DARK)]
+def seen(streamed: Streamed) -> list[list[tuple[str, str]]]:
+    """Every line with its colours."""
+    return [[(part.text, str(part.style)) for part in line] for line in streamed.lines(60, DARK)]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=200)
 @given(TEXT, st.lists(st.integers(1, 40), min_size=1, max_size=30))
 def test_the_lines_do_not_depend_on_how_the_text_was_cut(text: str, sizes: list[int]) -> None:
     """What was frozen early is what the whole text gives."""
@@ -50,7 +54,7 @@ def test_the_lines_do_not_depend_on_how_the_text_was_cut(text: str, sizes: list[
         at, turn = at + size, turn + 1
     streamed.finish(text)
 
-    assert [line.text for line in streamed.lines(60, DARK)] == plain(text)
+    assert seen(streamed) == seen(Streamed(text, whole=True))
 
 
 @settings(deadline=None, max_examples=60)
@@ -81,7 +85,8 @@ def test_blocks_before_the_last_stay_when_text_follows(text: str, more: str) -> 
 
 def test_a_list_counts_on_across_items_that_were_frozen() -> None:
     """CommonMark: only the first number counts."""
-    assert plain("3. a\n3. b\n3. c\n") == [f"{f' {n} {c}':60}" for n, c in ((3, "a"), (4, "b"), (5, "c"))]
+    lines = Streamed("3. a\n3. b\n3. c\n", whole=True).lines(60, DARK)
+    assert [line.text for line in lines] == [f"{f' {n} {c}':60}" for n, c in ((3, "a"), (4, "b"), (5, "c"))]
 
 
 def test_a_link_that_is_explained_later_is_a_link_in_the_end() -> None:

@@ -336,6 +336,25 @@ async def test_the_past_is_loaded_as_far_as_one_looks_and_the_beginning_is_near_
         assert rows(transcript)[-1].endswith("now")
 
 
+async def test_words_are_found_in_messages_that_are_not_loaded_and_nothing_else_is() -> None:
+    """The newest place first, then the one before; the present is there again at the end."""
+    stored = Stored(40_000)
+    transcript = Transcript(DARK, lambda: None, lambda: None)
+    async with shown(transcript):
+        past = Past(stored, transcript, transcript.entries)  # type: ignore[arg-type]
+        await past.begin(len(stored.all))
+        present = transcript.entries
+        assert await past.search("QUESTION 123")  # all words, in any case, in part
+        assert any("question 9123" in row for row in rows(transcript))
+        assert await past.search("question 123")
+        assert any("question 8123" in row for row in rows(transcript))
+        assert not await past.search("nobody said this")
+        past.end()
+
+        assert transcript.entries is present
+        assert any("answer 9999" in row for row in rows(transcript))
+
+
 async def test_every_message_is_shown_once_when_one_walks_up_to_the_beginning() -> None:
     """Pages do not tear a call from its result."""
     stored = Stored(FAR)

@@ -15,6 +15,7 @@ from wisp.host.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from wisp.host.changes import FileChanged
+    from wisp.host.screensettings import ScreenSettings
     from wisp.host.trusting import TrustCard
     from wisp.messages.message import Message
     from wisp.session.branches import Entry
@@ -196,6 +197,10 @@ class Surroundings(Protocol):
 
     async def copy(self, text: str) -> str:
         """Put `text` into the display's clipboard; the program that took it, empty where none did."""
+        ...
+
+    def screen(self) -> ScreenSettings:
+        """How the person wants the screen."""
         ...
 
     def editor(self) -> str:

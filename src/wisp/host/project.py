@@ -66,6 +66,7 @@ CLASSES: dict[str, Kind] = {
     "hooks": "executing",
     "extensions": "executing",
     "mcp_servers": "executing",
+    "screen": "user",
 }
 """`text`: taken as it is.  `narrowing`: taken where it is stricter than the user's own.  `executing`: could
 run something, choose who is asked or widen what is allowed; needs approval of exactly this content.

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from wisp.host.screensettings import ScreenSettings
 from wisp.host.showing import nearest
 from wisp.host.tables import ExtensionSettings, HookGroup, McpServerSettings
 from wisp.policy.modes import Mode
@@ -148,6 +149,8 @@ class Settings(msgspec.Struct, frozen=True):
     """Python code that adds tools, commands, providers and more, by name."""
     mcp_servers: dict[str, McpServerSettings] = {}
     """Programs and services with tools of their own, by name."""
+    screen: ScreenSettings = ScreenSettings()
+    """How the screen looks and behaves."""
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -221,7 +224,7 @@ def environment_layers(env: Mapping[str, str]) -> list[Layer]:
     layers = []
     for name in Settings.__struct_fields__:
         value = env.get(f"WISP_{name.upper()}")
-        if not value or name in ("permissions", "providers", "hooks", "extensions", "mcp_servers"):
+        if not value or name in ("permissions", "providers", "hooks", "extensions", "mcp_servers", "screen"):
             continue
         parsed: Any = (
             tuple(filter(None, value.split(",")))
@@ -279,6 +282,9 @@ def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[tupl
     if kind is Permissions and isinstance(value, dict):
         taken, bad = _lenient(Permissions, value, here)
         return Permissions(**taken), bad
+    if kind is ScreenSettings and isinstance(value, dict):
+        taken, bad = _lenient(ScreenSettings, value, here)
+        return ScreenSettings(**taken), bad
     if here[0] == "permissions" and isinstance(value, str | list | tuple):
         rules = [value] if isinstance(value, str) else value
         for number, rule in enumerate(rules, 1):

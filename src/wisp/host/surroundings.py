@@ -19,6 +19,7 @@ from wisp.messages.message import Message, UserMessage
 
 if TYPE_CHECKING:
     from wisp.host.changes import FileChanged
+    from wisp.host.screensettings import ScreenSettings
     from wisp.host.service import SessionHost
     from wisp.host.store import Entry, SessionInfo, SessionStore
     from wisp.host.trusting import TrustCard
@@ -227,6 +228,10 @@ class HostSurroundings:
         from wisp.host.clipboard import copy
 
         return await asyncio.to_thread(copy, text, environment())
+
+    def screen(self) -> ScreenSettings:
+        """How the person wants the screen."""
+        return configure(self._request, environment(), self._clock).settings.screen
 
     def editor(self) -> str:
         """The command of the person's editor: `VISUAL`, `EDITOR`, or vi."""

@@ -24,12 +24,14 @@ from wisp.frontends.tui.bars import Bar
 from wisp.frontends.tui.below import TICK, Below
 from wisp.frontends.tui.composer import Composer
 from wisp.frontends.tui.dialog import Dialog
-from wisp.frontends.tui.driver import ScreenDriver
+from wisp.frontends.tui.driver import Ground, ScreenDriver
 from wisp.frontends.tui.look import DARK, GREY, LIGHT, LOOKS, Look, theme_of
 from wisp.frontends.tui.menu import Menu, Row
 from wisp.frontends.tui.pressing import interrupt, pressed
 from wisp.frontends.tui.quick import QuickScreen
 from wisp.frontends.tui.transcript import Transcript
+from wisp.frontends.tui.wishes import Wishes
+from wisp.host.terminal import ground
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.talk import Talk
@@ -60,6 +62,7 @@ class WispApp(App[int]):
     Screen:inline { height: 60vh; border: none; }
     .-short Composer, .-short Composer:focus, .-tiny Composer, .-tiny Composer:focus { border: none; }
     .-short Dialog, .-tiny Dialog { border: none; }
+    .reader Composer, .reader Composer:focus, .reader Dialog { border: none; }
     .-tiny #activity, .-tiny #status, .-tiny #queue { display: none; }
     """
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (8, "-short"), (14, "-tall")]  # noqa: RUF012 - as the base class has it
@@ -81,7 +84,8 @@ class WispApp(App[int]):
 
     def __init__(self, connect: Connect, first: str = "", *, look: Look = DARK) -> None:
         super().__init__(driver_class=ScreenDriver)
-        self.look = GREY if self.no_color else look
+        self.wishes = Wishes(self)
+        self.look = GREY if self.no_color else LIGHT if look is DARK and ground() == "light" else look
         for one in LOOKS.values():
             self.register_theme(theme_of(one))
         self.theme = self.look.name
@@ -152,6 +156,7 @@ class WispApp(App[int]):
 
         client = await self._connect()
         self.talk = Talk(self, client)
+        self.wishes.take(client.around.screen())
         self.composer.placeholder = PROMPT
         gc.freeze()  # what was loaded stays: looking through it again would stop the screen for a moment
         self.set_interval(TICK, self.below.tick)
@@ -217,6 +222,10 @@ class WispApp(App[int]):
         outside.title(self)
         self.flush_soon()
 
+    def on_ground(self, message: Ground) -> None:
+        """The terminal told its ground."""
+        self.wishes.told(message.ground)
+
     def on_resize(self) -> None:
         """Lines around the composer are as wide as the screen."""
         self.below.activity()
@@ -261,11 +270,14 @@ class WispApp(App[int]):
             self.keep(self.talk.say(message.text, later=message.when == "later", pictures=message.pictures))
 
     async def on_event(self, event: events.Event) -> None:
-        """Who writes on while a page is only looked at leaves it, with this letter and all that follow."""
-        if isinstance(event, events.Key) and event.is_printable and event.key not in ("space", "q"):
-            top = self.screen_stack[-1] if self._screen_stack else None
-            if getattr(top, "GLANCE", False) and isinstance(top, ModalScreen):
+        """Keys mean what the person wants.  Who writes on while a page is only looked at leaves it."""
+        if isinstance(event, events.Key):
+            top = self.screen_stack[-1]
+            glance = isinstance(top, ModalScreen) and getattr(top, "GLANCE", False)
+            if glance and event.is_printable and event.key not in ("space", "q"):
                 top.dismiss(None)
+            elif len(self.screen_stack) < 2 and event.key in self.wishes.means:
+                event = events.Key(self.wishes.means[event.key], None)
         await super().on_event(event)
 
     def on_composer_edited(self) -> None:

@@ -38,7 +38,7 @@ def attend(app: WispApp, talk: Talk, event: Any) -> None:
     """What one event asks of the person, or no longer asks."""
     if isinstance(event, ToolApprovalRequested):
         app.dialog.put(approval(event), app.composer.last_key)
-        call_back(app)
+        call_back(app, "an operation waits for your word")
     elif isinstance(event, QuestionAsked):
         if event.options:
             app.dialog.put(question(event), app.composer.last_key)
@@ -47,14 +47,14 @@ def attend(app: WispApp, talk: Talk, event: Any) -> None:
             app.answers.ask(
                 "your answer; Enter sends it", lambda text: talk.command(Answer(event.question_id, text))
             )
-        call_back(app)
+        call_back(app, "a question waits for your answer")
     elif isinstance(event, ToolApprovalResolved | QuestionAnswered):
         app.close_page("Choosing")
         app.answers.settle()
     elif isinstance(event, AgentCompleted):
         app.answers.settle()
         app.busy(False)
-        call_back(app)
+        call_back(app, "the run is over")
         app.keep(talk.command(ShowContext()))
     elif isinstance(event, AgentStarted):
         app.busy(True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -58,7 +59,12 @@ def activity(
 
 
 def status(
-    look: Look, now: Snapshot, cost: float | None, context: ContextEstimated | None, width: int
+    look: Look,
+    now: Snapshot,
+    cost: float | None,
+    context: ContextEstimated | None,
+    width: int,
+    wanted: Sequence[str] = ("model", "folder", "context", "cost"),
 ) -> Text:
     """Where one is on the left, how calls are judged on the right; the left gives way."""
     mode = now.permission_mode
@@ -68,18 +74,23 @@ def status(
     right.append(" · ", look.style("dim"))
     right.append(boxed, look.style("warn" if boxed != "sandbox" else "dim"))
     folder = one_line(now.cwd.rsplit("/", 1)[-1] or now.cwd, 60)
-    parts = [one_line(now.model, 60), folder + (f" ({one_line(now.branch, 40)})" if now.branch else "")]
+    told = {
+        "model": one_line(now.model, 60),
+        "folder": folder + (f" ({one_line(now.branch, 40)})" if now.branch else ""),
+        "session": now.session_id[:8],
+    }
     if context is not None and context.window:
-        parts.append(f"{100 * context.total / context.window:.0f}% of context")
+        told["context"] = f"{100 * context.total / context.window:.0f}% of context"
     if cost != 0:
-        parts.append("cost unknown" if cost is None else f"${cost:.2f}" if cost >= 0.01 else f"${cost:.4f}")
+        told["cost"] = "cost unknown" if cost is None else f"${cost:.2f}" if cost >= 0.01 else f"${cost:.4f}"
+    parts = [told[name] for name in wanted if told.get(name)]
     room = width - right.cell_len - 2
     left = ""
     for part in parts:
         longer = f"{left} · {part}" if left else part
         if cell_len(longer) <= room:
             left = longer
-    if not left and room > 6:
+    if not left and room > 6 and parts:
         left = clipped(parts[0], room)
     text = Text(left, look.style("dim"), no_wrap=True)
     text.append(" " * max(1, width - cell_len(left) - right.cell_len), look.style())

@@ -50,6 +50,8 @@ class Below:
         talk = self._app.talk
         if talk is not None and self._app.working:
             self._frame += 1
+            if self._app.wishes.settings.reader:
+                return  # nothing is read again because a second has passed
             if self._frame % 5 == 0:
                 talk.feed.tick(asyncio.get_running_loop().time())
                 self._app.transcript.changed()
@@ -93,7 +95,8 @@ class Below:
         app = self._app
         if app.talk is not None:
             now, feed = app.talk.client.snapshot(), app.talk.feed
-            shown = status(app.look, now, feed.cost, feed.context, max(1, app.size.width - 2))
+            parts = app.wishes.settings.status
+            shown = status(app.look, now, feed.cost, feed.context, max(1, app.size.width - 2), parts)
             app.part("status", Bar).show(shown)
 
     def say_for_a_moment(self, hint: str) -> None:

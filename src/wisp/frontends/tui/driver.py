@@ -5,16 +5,30 @@ from __future__ import annotations
 import codecs
 import os
 import select
+from contextlib import suppress
 
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
 
-from wisp.frontends.tui.keyboard import LOST, PAUSE, Keyboard
+from wisp.frontends.tui.keyboard import ASK_GROUND, LOST, PAUSE, Keyboard
 
 TICK = 0.1
 """Seconds after which the parser is told that nothing came."""
+DRAIN, DRAINS = 0.05, 8
+"""Seconds of silence after which nothing more is on its way, and how often they are waited for."""
+QUIET = "\x1b[=0;1u\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?1015l"
+"""Key releases, mouse and focus are told no more."""
 READ = 65_536
 """Bytes taken from the terminal at once."""
+
+
+class Ground(Message):
+    """The terminal told whether its ground is `light` or `dark`."""
+
+    def __init__(self, ground: str) -> None:
+        super().__init__()
+        self.ground = ground
 
 
 class ScreenDriver(LinuxDriver):
@@ -22,9 +36,26 @@ class ScreenDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         """Begin; keys of other layouts are told with their place on the keyboard, where a terminal can."""
+        assert self._file is not None
+        self._file.write(QUIET + "\x1b[?2004l\x1b[?1049l")  # of a program that was killed here
+        self._file.flush()
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        self.write("\x1b[=5;1u")
+        self.write("\x1b[=5;1u" + ASK_GROUND)
         self.flush()
+
+    def stop_application_mode(self) -> None:
+        """End; what the terminal sends of its own is switched off first, what is on its way is dropped."""
+        self.write(QUIET)
+        self.flush()
+        super().stop_application_mode()
+
+    def disable_input(self) -> None:
+        """Stop reading; then let keys that were still held or under way go nowhere, for a bounded time."""
+        super().disable_input()
+        with suppress(OSError, ValueError):
+            for _ in range(DRAINS):
+                if not select.select([self.fileno], [], [], DRAIN)[0] or not os.read(self.fileno, READ):
+                    break
 
     def run_input_thread(self) -> None:
         """Read until the screen closes.  Runs in the driver's thread."""
@@ -39,7 +70,10 @@ class ScreenDriver(LinuxDriver):
                 data = os.read(self.fileno, READ)
                 if not data:
                     break
+                known = keyboard.ground
                 self._pass(parser, keyboard.feed(decode(data)))
+                if keyboard.ground != known:
+                    self.process_message(Ground(keyboard.ground))
             elif keyboard.holds:
                 self._pass(parser, keyboard.release())
             elif keyboard.pasting and quiet >= LOST:

@@ -21,7 +21,12 @@ LOST = 1.0
 _LOCKS = 64 | 128
 _KEY = re.compile(r"\x1b\[(\d+)(?::(\d*))?(?::(\d*))?(?:;(\d*)(?::(\d))?)?(?:;([\d:]*))?u")
 _OTHER = re.compile(r"\x1b\[27;(\d+);(\d+)~")
-_OPEN = re.compile(r"\x1b(?:\[[0-9:;]*)?$")
+_OPEN = re.compile(r"\x1b(?:\[[0-9:;]*|\]\d?[^\x07\x1b]{0,60}\x1b?)?$")
+_GROUND = re.compile(
+    r"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[^\x07\x1b]*(?:\x07|\x1b\\)"
+)
+ASK_GROUND = "\x1b]11;?\x07"
+"""Asks a terminal for the colour of its ground (xterm's OSC 11)."""
 _LINE = re.compile(r"[\r\n]")
 
 
@@ -31,6 +36,8 @@ class Keyboard:
     def __init__(self) -> None:
         self._held = ""
         self._pasting = False
+        self.ground = ""
+        """`light` or `dark`, once the terminal has told the colour of its ground."""
 
     @property
     def holds(self) -> bool:
@@ -56,7 +63,7 @@ class Keyboard:
             typed, mark, rest = data.partition(BEGIN)
             if not mark and (cut := _OPEN.search(typed)):
                 typed, self._held = typed[: cut.start()], typed[cut.start() :]
-            out.append(_keys(typed))
+            out.append(_keys(_GROUND.sub(self._told, typed)))
             out.append(mark)
             self._pasting, data = bool(mark), rest
         return "".join(out)
@@ -64,12 +71,18 @@ class Keyboard:
     def release(self) -> str:
         """Nothing came for `PAUSE` seconds: what looks like a key's beginning is a key: Escape."""
         held, self._held = self._held, ""
-        return _keys(held)
+        return "" if held.startswith("\x1b]1") else _keys(held)
 
     def silence(self) -> str:
         """Nothing came for `LOST` seconds: a paste ends."""
         held, self._held, self._pasting = self._held, "", False
         return held.replace("\x1b", "") + END
+
+    def _told(self, match: re.Match[str]) -> str:
+        """The terminal told its ground: light where it is lighter than middle grey (ITU-R BT.601)."""
+        red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in match.groups())
+        self.ground = "light" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else "dark"
+        return ""
 
     def _paste(self, data: str, out: list[str]) -> str:
         """Take a paste's text; what follows it."""

@@ -50,7 +50,10 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("PgUp, PgDn, wheel", "scroll"),
             ("Ctrl+Home, Ctrl+End", "the beginning, the end"),
-            ("Ctrl+F", "look for words in what is shown; again for the next place upwards"),
+            (
+                "Ctrl+F",
+                "look for words upwards in the whole conversation; Enter finds the next place",
+            ),
             ("drag with the mouse", "copy what is marked (OSC 52)"),
             ("Ctrl+O, click", "show all of every card, of one card"),
             ("Ctrl+L", "draw everything anew"),

@@ -6,6 +6,7 @@ Every foreground stands at 4.5:1 or more on the background it is used on (WCAG 2
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 from rich.style import Style
@@ -76,7 +77,7 @@ LIGHT = Look(
     removed="#fbe1df",
     added_word="#a9dfb4",
     removed_word="#f5b5b0",
-    code="friendly",
+    code="xcode",
 )
 GREY = Look(
     "wisp-grey",
@@ -97,6 +98,38 @@ GREY = Look(
 )
 
 LOOKS = {look.name: look for look in (DARK, LIGHT, GREY)}
+
+
+LEAST = 4.5
+"""The contrast of text with its ground, by WCAG 2.2, 1.4.3."""
+
+
+@cache
+def readable(colour: str, ground: str, towards: str) -> str:
+    """`colour`, moved towards another as far as it takes to stand out from `ground`; all `#rrggbb`."""
+    wanted, end = _parts(colour), _parts(towards)
+    for step in range(11):
+        mixed = tuple(round(a + (b - a) * step / 10) for a, b in zip(wanted, end, strict=True))
+        found = "#" + "".join(f"{part:02x}" for part in mixed)
+        if contrast(found, ground) >= LEAST:
+            return found
+    return towards
+
+
+def contrast(one: str, other: str) -> float:
+    """How far two colours stand apart, from 1 to 21 (WCAG 2.2)."""
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    shares = [part / 255 for part in _parts(colour)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _parts(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
 def theme_of(look: Look) -> Theme:

@@ -19,11 +19,11 @@ from rich.theme import Theme
 from textual.strip import Strip
 
 from wisp.frontends.tui.lines import blank, console, fitted, lines_of, wrapped
-from wisp.frontends.tui.look import Look
+from wisp.frontends.tui.look import Look, readable
 from wisp.host.showing import safe
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\n`]*)\n?")
-_ANY_FENCE = re.compile(r"^ {0,3}(?:`{3}|~{3})", re.MULTILINE)
+_BLANK = re.compile(r"(?:[ \t]*\n)+")
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S", re.MULTILINE)
 MOST_HIGHLIGHTED = 60_000
 """Characters of one block of code that are coloured; longer ones stay plain."""
@@ -71,7 +71,6 @@ class Streamed:
         """It is whole, and this is what it says."""
         text = text.replace("\r", "")
         again = text != self._raw or (_REFERENCE.search(text) is not None and not self._whole)
-        again = again or _ANY_FENCE.search(text) is not None  # code ends otherwise than it grew
         self._raw, self._whole, self._drawn = text, True, -1
         if again:
             self._key = None
@@ -93,9 +92,11 @@ class Streamed:
             self._tail = self._framed(drawn(safe(self._raw), self._inner(width), look), width, look)
             return
         while True:
+            if self._fence is None and (empty := _BLANK.match(self._raw, self._frozen_at)):
+                self._frozen_at = empty.end()  # else a fence after empty lines would not be seen to be one
             rest = self._raw[self._frozen_at :]
             if self._fence is None and (opened := _FENCE.match(rest)) and opened[0].endswith("\n"):
-                self._fence = _OpenCode(opened[1], opened[2].strip(), self._frozen_at + opened.end())
+                self._fence = _OpenCode(opened, self._frozen_at)
             if self._fence is not None:
                 if not self._code(self._fence, width, look):
                     return
@@ -123,8 +124,7 @@ class Streamed:
         space = self._space(width, look, bool(self._frozen))
         if closed is not None:
             end, after = closed
-            strips = code_lines(safe(body[:end]).rstrip("\n"), fence.language, self._inner(width), look)
-            strips = self._framed(strips, width, look)
+            strips = self._framed(fence.drawn(body[:end], self._inner(width), look), width, look)
             self._frozen += [*space, *strips]
             self._frozen_at = fence.start + after
             self._fence, self._tail, self._last = None, [], Block(0, 0)
@@ -139,7 +139,10 @@ class Streamed:
         follows = bool(block.item) and block.item == self._last.item
         number = self._last.number + 1 if follows else block.number
         number_ = number if block.item == "1" else None
-        strips = self._framed(drawn(safe(text), self._inner(width), look, number_), width, look)
+        strips = fenced(text, self._inner(width), look)
+        if strips is None:
+            strips = drawn(safe(text), self._inner(width), look, number_)
+        strips = self._framed(strips, width, look)
         if strips:
             space = [] if follows else self._space(width, look, bool(self._frozen) or after)
             self._frozen += [*space, *strips]
@@ -164,9 +167,12 @@ class Streamed:
 class _OpenCode:
     """A fenced block whose end has not come: its whole lines are coloured once."""
 
-    def __init__(self, mark: str, language: str, start: int) -> None:
-        self.language = language
-        self.start = start
+    def __init__(self, opened: re.Match[str], at: int) -> None:
+        mark = opened[1]
+        self.language = opened[2].strip()
+        self.start = at + opened.end()
+        indent = opened.start(1) - opened.start()
+        self._indent = re.compile(rf"^ {{1,{indent}}}", re.MULTILINE) if indent else None
         self.kept: list[Strip] = []
         """Lines that are whole, as they are shown."""
         self._mark = mark
@@ -174,9 +180,19 @@ class _OpenCode:
         self._searched = 0
         self._at = 0
 
+    def flush(self, code: str) -> str:
+        """Lines of code without the indent that the fence has."""
+        return self._indent.sub("", code) if self._indent is not None else code
+
+    def drawn(self, code: str, width: int, look: Look) -> list[Strip]:
+        """The whole of it, once it is known."""
+        return code_lines(safe(self.flush(code)).rstrip("\n"), self.language, width, look)
+
     def closing(self, body: str, *, whole: bool) -> tuple[int, int] | None:
         """Where the code ends, and where what follows begins."""
         found = self._end.search(body, self._searched)
+        if found is None and whole:  # it was never closed: it goes to the end
+            return len(body), len(body)
         if found is None or not (found[0].endswith("\n") or whole):
             self._searched = max(0, body.rfind("\n") + 1)
             return None
@@ -189,11 +205,11 @@ class _OpenCode:
         """
         whole, new = body.rfind("\n") + 1, list[Strip]()
         if whole > self._at:
-            new = code_lines(safe(body[self._at : whole - 1]), self.language, width, look)
+            new = code_lines(safe(self.flush(body[self._at : whole - 1])), self.language, width, look)
             self._at = whole
         last = body[whole:]
         closing = last.strip() and set(last.strip()) == {self._mark[0]}
-        return new, code_lines(safe(last), "", width, look) if last and not closing else []
+        return new, code_lines(safe(self.flush(last)), "", width, look) if last and not closing else []
 
 
 class Block(NamedTuple):
@@ -231,6 +247,17 @@ def blocks(text: str) -> list[Block]:
     return [Block(places[at], places[at + 1], item, number) for at, (_, item, number) in enumerate(found)]
 
 
+def fenced(text: str, width: int, look: Look) -> list[Strip] | None:
+    """A block of code at the top of a text, drawn as one that arrives; None for a block of another kind."""
+    opened = _FENCE.match(text)
+    if opened is None or not opened[0].endswith("\n"):
+        return None
+    fence = _OpenCode(opened, 0)
+    ends = fence.closing(text[opened.end() :], whole=True)
+    assert ends is not None
+    return fence.drawn(text[opened.end() :][: ends[0]], width, look)
+
+
 def drawn(text: str, width: int, look: Look, number: int | None = None) -> list[Strip]:
     """Blocks of Markdown, drawn; `text` is safe to show.  A list at the beginning counts from `number`."""
     if not text.strip():
@@ -266,6 +293,10 @@ def coloured(code: str, language: str, look: Look) -> Text:
         text = Syntax(code, name, theme=look.code, background_color=look.panel).highlight(code)
     except Exception:
         return Text(code)  # a lexer of another package failed: the code is shown without colours
+    for at, span in enumerate(text.spans):  # no style of code is made for our ground
+        if isinstance(span.style, Style) and (triplet := getattr(span.style.color, "triplet", None)):
+            colour = readable(triplet.hex, look.panel, look.text)
+            text.spans[at] = span._replace(style=span.style + Style(color=colour))
     return text[: len(code)]
 
 

@@ -21,10 +21,11 @@ def progress(app: WispApp, working: bool) -> None:
     _tell(app, f"\x1b]9;4;{3 if working else 0};0\x07")
 
 
-def call_back(app: WispApp) -> None:
-    """Ring, where the terminal is known not to have the focus."""
+def call_back(app: WispApp, why: str) -> None:
+    """Ring and notify (OSC 9), where the terminal is known not to have the focus."""
     if not app.app_focus:
         app.bell()
+        _tell(app, f"\x1b]9;wisp: {why}\x07")
 
 
 def _tell(app: WispApp, sequence: str) -> None:

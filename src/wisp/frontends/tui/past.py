@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wisp.frontends.tui.entries import Entry, Note
 from wisp.frontends.tui.feed import told
-from wisp.messages.message import ToolResult
+from wisp.messages.message import AssistantMessage, Message, ToolResult
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.transcript import Transcript
@@ -16,8 +16,16 @@ PAGE = 120
 """Messages loaded at a time."""
 FAR = 4 * PAGE
 """From this many unloaded messages on, the beginning is shown by itself."""
+CHUNK = 500
+"""Messages looked through at a time."""
 HELD = 12 * PAGE
 """Entries held at most while one walks through what is far back."""
+
+
+def _words(message: Message) -> str:
+    """What one can look for in a message: its text, and the arguments of its calls."""
+    calls = message.calls if isinstance(message, AssistantMessage) else ()
+    return " ".join([message.text, *(call.arguments for call in calls)])
 
 
 class Past:
@@ -38,6 +46,8 @@ class Past:
         self._far: list[Entry] | None = None
         self._far_end = 0
         self._loading = False
+        self._found = 0
+        """The unloaded message that was found last."""
 
     async def begin(self, messages: int) -> None:
         """Show the end of a conversation of that many messages."""
@@ -60,6 +70,29 @@ class Past:
             await self._next()
         finally:
             self._loading = False
+
+    async def search(self, words: str) -> bool:
+        """Show the newest place with all words among the messages not loaded; whether there is one."""
+        wanted = words.lower().split()
+        end = self._first if self._far is None else max(0, self._found)
+        while end > 0:
+            start = max(0, end - CHUNK)
+            messages = await self._around.messages(end, end - start)
+            for at in range(len(messages) - 1, -1, -1):
+                text = _words(messages[at]).lower()
+                if all(word in text for word in wanted):
+                    await self._reach(start + at)
+                    return True
+            end = start
+        return False
+
+    async def _reach(self, message: int) -> None:
+        """Show what was said around an unloaded message."""
+        self._found = message
+        self._far, self._far_end = [Note("found far back; Ctrl+End returns to the present")], message
+        self._transcript.entries = self._far
+        await self._next()
+        self._transcript.home()
 
     async def home(self) -> None:
         """The very beginning."""

@@ -69,15 +69,21 @@ def interrupt(app: WispApp, *, twice: bool) -> None:
 def find(app: WispApp, talk: Talk, words: str) -> None:
     """Look for words upwards from what is in sight; Enter goes on to the next place, Esc ends it."""
     place = len(app.transcript.entries)
-    before = ""
+    before, far = "", False
 
     async def look(text: str) -> bool:
-        nonlocal place, before
+        nonlocal place, before, far
         if text.strip():
-            place = place if text == before else len(app.transcript.entries)
+            if text != before:
+                talk.past.end()
+                place, far = len(app.transcript.entries), False
             before = text
-            place = talk.find(text, place)
-            if place < 0:
+            place = talk.find(text, place) if not far else -1
+            if place < 0 and await talk.past.search(text):
+                far = True
+            elif place < 0:
+                far = False
+                talk.past.end()
                 app.say_for_a_moment("nothing (more) found; Enter begins again")
                 place = len(app.transcript.entries)
             else:

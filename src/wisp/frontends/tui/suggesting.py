@@ -22,7 +22,7 @@ OWN = (
     ("changes", "what the runs changed; comment on it, undo it", ""),
     ("settings", "every setting and where it comes from", ""),
     ("doctor", "what works here", ""),
-    ("find", "look for words in what is shown", "WORDS"),
+    ("find", "look for words in the whole conversation", "WORDS"),
 )
 """Commands of the screen itself: name, help, arguments."""
 

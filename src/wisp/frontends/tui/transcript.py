@@ -52,6 +52,8 @@ class Transcript(Widget):
         self.follow = True
         self.pin = True
         """Whether the prompt that is being answered stays in sight."""
+        self.shows_place = True
+        """Whether the last column shows where one is."""
         self._on_top = on_top
         self._on_end = on_end
         self._top: tuple[int, int] = (0, 0)
@@ -250,7 +252,12 @@ class Transcript(Widget):
         total, height = len(self.entries), self.size.height
         first = self._top[0]
         last = next((index for index, _ in reversed(self._rows) if index >= 0), 0)
-        if self.follow or total < 2 or (first == 0 and last == total - 1 and self._top[1] == 0):
+        if (
+            not self.shows_place
+            or self.follow
+            or total < 2
+            or (first == 0 and last == total - 1 and self._top[1] == 0)
+        ):
             return range(0)
         share = max(1, round(height * (last - first + 1) / total))
         start = round((height - share) * first / max(1, total - (last - first + 1)))

@@ -1,0 +1,53 @@
+"""How the person wants the screen: the settings' `[screen]`, and what the terminal tells of its ground."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wisp.frontends.tui.keymap import keymap
+from wisp.frontends.tui.look import LIGHT
+from wisp.host.screensettings import ScreenSettings
+
+if TYPE_CHECKING:
+    from wisp.frontends.tui.app import WispApp
+
+
+class Wishes:
+    """What one screen was asked to be."""
+
+    def __init__(self, app: WispApp) -> None:
+        self._app = app
+        self.settings = ScreenSettings()
+        self.means: dict[str, str] = {}
+        """What a pressed key means, where it is not itself."""
+        self._known = False
+        self._ground = ""
+
+    def take(self, settings: ScreenSettings) -> None:
+        """The settings are known; what is wrong with the keys is said."""
+        app = self._app
+        self.settings, self._known = settings, True
+        self.means, problems = keymap(settings.keys)
+        for problem in problems:
+            if app.talk is not None:
+                app.talk.note(f"screen.keys: {problem}", "warn")
+        if not settings.motion or settings.reader:
+            app.animation_level = "none"
+        app.set_class(settings.reader, "reader")
+        app.transcript.pin = app.transcript.shows_place = not settings.reader
+        if settings.theme != "auto" and not app.no_color:
+            app.use_look(settings.theme)
+        else:
+            self._follow()
+
+    def told(self, ground: str) -> None:
+        """The terminal told its ground: `light` or `dark`."""
+        self._ground = ground
+        self._follow()
+
+    def _follow(self) -> None:
+        """Look as the terminal does, unless something else was wished for."""
+        app = self._app
+        wanted = self.settings.theme == "auto" and self._ground and not app.no_color
+        if wanted and self._ground != ("light" if app.look is LIGHT else "dark"):
+            app.use_look(self._ground)
