@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import select
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -15,6 +16,8 @@ from contextlib import suppress
 _PIECE = 4096
 """Bytes that a pipe takes without blocking where it says that it takes any (`PIPE_BUF`)."""
 _READ = 1 << 16
+MOST_FILES = 4096
+"""Files open at once, where the system lets us."""
 
 
 class TooLong(Exception):
@@ -79,6 +82,22 @@ class Output:
             if not _ready(self._descriptor, select.POLLOUT):
                 await _until(loop.add_writer, loop.remove_writer, self._descriptor)
             rest = rest[os.write(self._descriptor, rest[:_PIECE]) :]
+
+
+def own_descriptors() -> tuple[int, int]:
+    """Standard input and output for the protocol alone: whatever else is printed goes to standard error."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # many sessions hold many files
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, MOST_FILES)), hard))
+    reading, writing = os.dup(0), os.dup(1)
+    for descriptor in (reading, writing):
+        os.set_inheritable(descriptor, False)
+    with suppress(OSError):
+        os.dup2(2, 1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    return reading, writing
 
 
 def remark(descriptor: int, text: str) -> None:
