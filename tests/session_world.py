@@ -11,6 +11,7 @@ from wisp.harness.toolbox import Toolbox
 from wisp.messages.content import Image, Opaque, Text, Thinking, ToolCall
 from wisp.messages.ids import Clock, FixedClock
 from wisp.messages.message import AssistantMessage, Message, Native, Notice, ToolResult, UserMessage
+from wisp.messages.tool import Effect, ToolSpec
 from wisp.messages.usage import Usage
 from wisp.providers.base import ModelInfo
 from wisp.providers.scripted import ScriptedProvider, ScriptStep, call
@@ -19,6 +20,7 @@ from wisp.session.records import (
     CallIntentRecord,
     CompactionRecord,
     FilesMovedRecord,
+    FrameRecord,
     LeafRecord,
     MessageRecord,
     Record,
@@ -57,12 +59,46 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
     max_leaves=6,
 )
+EFFECT = st.builds(
+    Effect,
+    st.sampled_from(["read", "write", "execute", "network", "ask"]),
+    WORDS,
+    st.booleans(),
+    st.booleans(),
+    WORDS,
+    boxed=st.booleans(),
+)
 BODY = st.one_of(
     st.builds(SessionHeader, NAME, WORDS, WORDS),
     st.builds(MessageRecord, USER | ANSWER | RESULT | NOTICE, st.none() | st.floats(0, 10)),
     st.builds(RequestIntentRecord, st.integers(1, 99), NAME),
     st.builds(
-        CallIntentRecord, st.integers(1, 99), CALL, NAME, st.sampled_from(["safe", "never"]), st.booleans()
+        CallIntentRecord,
+        st.integers(1, 99),
+        CALL,
+        NAME,
+        st.sampled_from(["safe", "never"]),
+        st.booleans(),
+        st.lists(EFFECT, max_size=3).map(tuple),
+    ),
+    st.builds(
+        FrameRecord,
+        NAME,
+        NAME,
+        st.builds(
+            ModelInfo,
+            NAME,
+            st.none() | st.integers(1, 1 << 30),
+            compat=st.dictionaries(WORDS, JSON, max_size=2),
+        ),
+        st.lists(WORDS, max_size=3).map(tuple),
+        st.lists(st.builds(ToolSpec, NAME, WORDS, st.dictionaries(WORDS, JSON, max_size=3)), max_size=2).map(
+            tuple
+        ),
+        st.none() | st.integers(1, 9999),
+        WORDS,
+        NAME,
+        st.none() | st.dictionaries(WORDS, JSON, max_size=3),
     ),
     st.builds(RunEndedRecord, NAME, st.integers(0, 99), WORDS),
     st.builds(AuditRecord, NAME, st.dictionaries(WORDS, JSON, max_size=3)),

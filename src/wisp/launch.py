@@ -124,6 +124,8 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.host.instructions import instructions
 
         return print_instructions(invocation, instructions)
+    if invocation.worktree and command in ("run", "chat"):
+        return _in_worktree(invocation)
     if command == "run" and not invocation.headless and _at_terminal():
         return _screen(invocation)
     if command in ("run", "chat"):
@@ -182,6 +184,25 @@ def _dispatch(invocation: Invocation) -> int:
     from wisp.frontends.cli.small import run_small
 
     return run_small(invocation, HostLibrary(OpenRequest(options=invocation.settings)))
+
+
+def _in_worktree(invocation: Invocation) -> int:
+    """The same command in a worktree of its own, which ends with it."""
+    from wisp.frontends.cli.run import failed
+    from wisp.host.client import OpenFailed
+    from wisp.host.separate import separate
+    from wisp.host.showing import safe
+
+    try:
+        place = separate(invocation.cwd, invocation.resume, invocation.settings)
+    except OpenFailed as exc:
+        return failed(str(exc), exc.exit_code, str(invocation.settings.get("output_format", "")))
+    try:
+        for note in place.notes:
+            print(safe(f"wisp: {note}"), file=sys.stderr)
+        return _dispatch(invocation._replace(worktree=False, cwd=place.cwd))
+    finally:
+        print(safe(f"wisp: {place.leave()}"), file=sys.stderr)
 
 
 def _acp(invocation: Invocation) -> int:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from session_writer import Writer
 
-from wisp.host.client import OpenFailed
+from wisp.host.client import OpenFailed, OpenRequest
+from wisp.host.configure import configure
 from wisp.host.store import TRASH_DAYS, SessionStore
+from wisp.host.tidying import prune_outputs, tidy
 from wisp.messages.content import Text, ToolCall
 from wisp.messages.ids import FixedClock
 from wisp.messages.message import AssistantMessage, UserMessage
@@ -210,6 +212,58 @@ def test_pruning_takes_what_is_old_and_unnamed_and_empties_the_trash_later(base:
     assert store.listed(shelf="trash") == []
     trash = Path(base) / ".trash"
     assert list(trash.rglob("*.jsonl*")) == []
+
+
+def test_one_in_use_stays_and_the_others_go(base: str) -> None:
+    for name in ("01aa", "01bb"):
+        path = stored(base, branched(), name)
+        then = path.stat().st_mtime - 100 * 86_400
+        os.utime(path, (then, then))
+    journal = FileJournal(str(path))
+    store = SessionStore(base, FixedClock(Path(base).stat().st_mtime))
+    assert [info.id for info in store.prune(30, do_it=True)] == ["01aa"]
+    journal.close()
+    assert [info.id for info in store.listed()] == ["01bb"]
+
+
+def test_old_sessions_go_by_themselves_where_the_user_wants_it(tmp_path: Path) -> None:
+    """A project cannot ask for it."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    (work / ".wisp").mkdir(parents=True)
+    (work / ".wisp" / "settings.toml").write_text("session_days = 1\n")
+    base = home / "state" / "sessions"
+    now = tmp_path.stat().st_mtime
+
+    def left(options: dict[str, int]) -> list[str]:
+        clock = FixedClock(now)
+        request = OpenRequest(cwd=str(work), options=options, trust=True)
+        tidy(configure(request, {"WISP_HOME": str(home)}, clock), clock)
+        return [info.id for info in SessionStore(str(base), clock).listed()]
+
+    for name, age in (("01aa", 100), ("01bb", 10)):
+        path = stored(str(base), branched(), name)
+        os.utime(path, (now - age * 86_400, now - age * 86_400))
+    assert left({}) == ["01bb", "01aa"]
+    assert left({"session_days": 50}) == ["01bb"]
+    assert left({"session_days": 5}) == []
+
+
+def test_kept_outputs_go_when_they_are_old_or_too_many_and_nothing_else_does(tmp_path: Path) -> None:
+    """The oldest first; links and folders are not ours."""
+    assert prune_outputs(str(tmp_path / "none"), 0) == 0
+    folder = tmp_path / "output"
+    folder.mkdir()
+    for age in range(5):
+        path = folder / f"bash-{age}.log"
+        path.write_bytes(b"x" * 100)
+        os.utime(path, (1e9 - age * 86_400,) * 2)
+    (folder / "elsewhere").symlink_to(tmp_path / "kept")
+    (folder / "sub").mkdir()
+    os.utime(folder / "elsewhere", (0, 0), follow_symlinks=False)
+    os.utime(folder / "sub", (0, 0))
+    assert prune_outputs(str(folder), 1e9, days=3.5, most=1 << 20) == 100
+    assert prune_outputs(str(folder), 1e9, days=30, most=250) == 200
+    assert sorted(os.listdir(folder)) == ["bash-0.log", "bash-1.log", "elsewhere", "sub"]
 
 
 @pytest.mark.parametrize("text", ["PROMPT 2", "f3.py", "Grüße", "GRÜSSE", "the name", "good place"])

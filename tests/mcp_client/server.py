@@ -60,6 +60,8 @@ def tools() -> list[dict[str, Any]]:
             return json.load(file)
     if MODE == "tools":
         return json.loads(MORE[0])
+    if MODE == "result" and len(MORE) > 1:
+        return [{**ECHO, "outputSchema": json.loads(MORE[1])}]
     return [ECHO]
 
 
@@ -194,6 +196,7 @@ def main() -> None:
                         **({"resources": {}, "prompts": {}} if MODE == "rich" else {}),
                     },
                     "serverInfo": {"name": "test", "version": "1"},
+                    **({"instructions": MORE[0]} if MODE == "instructs" else {}),
                 },
             )
         elif method == "server/discover":

@@ -11,6 +11,7 @@ import pytest
 from process.program import Program
 
 from wisp.frontends.cli.args import COMMANDS
+from wisp.frontends.cli.mcp import VERBS as MCP
 
 pytestmark = pytest.mark.process
 
@@ -45,6 +46,9 @@ def test_bash_offers_commands_options_and_values(tmp_path: Path) -> None:
     assert shell("bash", ask, path, "wisp", "--perm").split() == ["--permission-mode"]
     assert shell("bash", ask, path, "wisp", "--permission-mode", "p").split() == ["plan"]
     assert shell("bash", ask, path, "wisp", "completion", "").split() == ["bash", "zsh", "fish"]
+    assert shell("bash", ask, path, "wisp", "mcp", "").split() == list(MCP)
+    assert shell("bash", ask, path, "wisp", "mcp", "re").split() == ["remove"]
+    assert shell("bash", ask, path, "wisp", "sessions", "re").split() == ["rename", "restore", "repair", "replay"]
 
 
 def test_zsh_loads_it(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ import pytest
 from process.program import KEY, Program
 from process.server import ServerThread
 
+from wisp.testing.steps import Call, Step
+
 pytestmark = pytest.mark.process
 
 SERVER = str(Path(__file__).parents[1] / "mcp_client" / "server.py")
@@ -422,3 +424,37 @@ def test_a_settings_file_that_cannot_be_read_is_not_written(tmp_path: Path) -> N
 )  # fmt: skip
 def test_words_that_make_no_sense_are_usage_errors(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert Program(tmp_path / "home", tmp_path / "work").run("mcp", *words).returncode == 2
+
+
+def test_what_a_server_says_of_its_use_stands_in_the_instructions_as_the_servers_words(
+    tmp_path: Path,
+) -> None:
+    with ServerThread([DONE]) as server:
+        _program(tmp_path, server, _table("x", "instructs", "USE-ME-GENTLY " * 1000)).run("-p", "go")
+        system = json.dumps(server.requests[0].json["messages"][:-1])
+    assert "the MCP server 'x' (whoever wrote it, not the user) says of its use: USE-ME-GENTLY" in system
+    assert system.count("USE-ME-GENTLY") < 200, "a server has so much to say and no more"
+
+
+def test_a_subagent_has_the_tools_of_servers_that_its_definition_names(tmp_path: Path) -> None:
+    def answer(request: Any) -> Any:
+        child = b"You are a subagent" in request.body
+        if request.last_result:
+            return Step(text=f"{'report' if child else 'parent'}: {request.last_result}")
+        if not child:
+            return Step(calls=(Call("task", {"description": "p", "prompt": "go", "agent": "caller"}),))
+        return Step(calls=(Call(NAME, {"message": "from below"}),))
+
+    with ServerThread(answer) as server:
+        program = _program(tmp_path, server, _table("x"))
+        agents = program.home / "config" / "agents"
+        agents.mkdir()
+        (agents / "caller.md").write_text(
+            "---\nname: caller\ndescription: calls\ntools: read, mcp__x\n---\nDo.\n"
+        )
+        done = program.run("-p", "go", "--permission-mode", "full")
+        child = next(r for r in server.requests if b"You are a subagent" in r.body)
+        refused = program.run("-p", "go")
+    assert _offered(child) == ["read", NAME]
+    assert "parent: report: Echo: from below" in done.stdout
+    assert "nobody can be asked" in refused.stdout

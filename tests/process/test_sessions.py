@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,26 @@ from process.program import Program
 from process.server import ServerThread
 
 pytestmark = pytest.mark.process
+
+
+def test_once_a_day_the_end_of_a_run_takes_old_outputs_away(tmp_path: Path) -> None:
+    """Young ones stay, and the next run of that day looks at nothing."""
+    with ServerThread([{"text": "one"}, {"text": "two"}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        output = program.home / "state" / "output"
+        output.mkdir(parents=True)
+
+        def put(name: str) -> None:
+            (output / name).write_text("x")
+            os.utime(output / name, (0, 0))
+
+        put("bash-old.log")
+        (output / "bash-new.log").write_text("x")
+        assert program.run("-p", "go").returncode == 0
+        assert os.listdir(output) == ["bash-new.log"]
+        put("bash-older.log")
+        assert program.run("-p", "go").returncode == 0
+    assert sorted(os.listdir(output)) == ["bash-new.log", "bash-older.log"]
 
 
 def test_the_life_of_a_session_on_the_command_line(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ async def test_a_summary_replaces_the_older_part_and_a_resumed_session_has_it() 
     assert Fold(world.storage.records).state.context == state.context, "live and at replay the same"
 
 
-async def test_a_fact_of_turn_3_and_the_changed_files_are_still_there_in_request_2000() -> None:
+async def test_a_fact_of_turn_3_the_changed_files_and_a_skill_are_still_there_in_request_2000() -> None:
     """2,000 turns in a window of 8,000 tokens; the summary requests come on top."""
 
     class Endless(ScriptedProvider):
@@ -178,8 +178,11 @@ async def test_a_fact_of_turn_3_and_the_changed_files_are_still_there_in_request
             if request.tools:
                 self.turns += 1
                 self.last = request
-                name, path = ("edit", "kept.py") if self.turns == 5 else ("look", f"f{self.turns}")
-                calls = (ToolCall(f"c{self.turns}", name, f'{{"path": "{path}", "x": "{self.turns}"}}'),)
+                name, path = {5: ("edit", "kept.py"), 6: ("skill", "")}.get(
+                    self.turns, ("look", f"f{self.turns}")
+                )
+                given = f'{{"path": "{path}", "x": "{self.turns}"}}' if path else '{"name": "release"}'
+                calls = (ToolCall(f"c{self.turns}", name, given),)
                 step = ScriptStep("I look.", calls=calls) if self.turns < 2000 else ScriptStep("done")
             else:
                 step = ScriptStep("It goes on.")
@@ -190,7 +193,7 @@ async def test_a_fact_of_turn_3_and_the_changed_files_are_still_there_in_request
     provider = Endless()
     storage = MemoryStorage()
     session = CodingSession(storage, FixedClock(), cwd="/w", session_id="s")
-    tools = [_tool("look", "z" * 400), _tool("edit", "ok")]
+    tools = [_tool("look", "z" * 400), _tool("edit", "ok"), _tool("skill", "Tag only on Tuesdays. " * 20)]
     session.attach(
         lambda history: AgentHarness(
             provider,
@@ -213,6 +216,7 @@ async def test_a_fact_of_turn_3_and_the_changed_files_are_still_there_in_request
     text = _text_of(provider.last)
     assert "kingfisher" in text
     assert "kept.py" in text
+    assert "skill release was loaded and still holds:\nTag only on Tuesdays." in text
     assert sum(map(tokens_of, provider.last.messages)) < 8_000
     assert violations(session.state.messages) == []
 
@@ -368,3 +372,22 @@ async def test_at_every_window_size_a_long_run_ends_normally(window: int) -> Non
     for event in events:
         if isinstance(event, CompactionCompleted):
             assert event.tokens_after <= event.tokens_before
+
+
+def test_every_file_of_an_edit_and_a_skill_that_a_person_started_are_kept() -> None:
+    """An edit may name a file in each part; `/name` begins a message of the user's."""
+    parts = (
+        '{"path": "a.py", "edits": [{"old_text": "x", "new_text": "y"}, {"path": "b.py", "old_text": "x"}]}'
+    )
+    told = "The user started skill /release. Its folder is /s. What it says:\n\nTag only on Tuesdays."
+    history = [
+        UserMessage((Text(told),), "m1"),
+        AssistantMessage((ToolCall("c1", "edit", parts),), "m2"),
+        ToolResult("c1", "edit", (Text("ok"),), id="m3"),
+        UserMessage((Text("go on"),), "m4"),
+    ]
+    text = summary_text("", history, "m4", 1_000)
+    assert "Files changed so far: a.py, b.py" in text
+    assert "The skill release was loaded and still holds:" in text
+    tight = summary_text("", history, "m4", 10)
+    assert "to be loaded again where they matter: release" in tight and "still holds" not in tight

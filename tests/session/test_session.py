@@ -35,11 +35,11 @@ async def test_the_order_of_records_is_header_prompt_intent_answer_intent_result
     events = await run(session)
     check_events(events)
     assert [name for name in shape(storage) if name != "Audit"] == [
-        "SessionHeader", "UserMessage", "RequestIntent", "AssistantMessage",
+        "SessionHeader", "UserMessage", "Frame", "RequestIntent", "AssistantMessage",
         "CallIntent", "ToolResult", "CallIntent", "ToolResult",
         "RequestIntent", "AssistantMessage", "RunEnded",
     ]  # fmt: skip
-    assert [r.seq for r in storage.records] == list(range(1, 13))
+    assert [r.seq for r in storage.records] == list(range(1, 14))
     assert kind(events[-2]) == "SessionSaved"
 
 

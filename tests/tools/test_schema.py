@@ -43,7 +43,7 @@ def test_the_schema_says_what_the_struct_takes() -> None:
             "old_text": {"type": "string"},
             "new_text": {"type": "string"},
             "replace_all": {"type": "boolean"},
-            "path": {"type": "string", "description": "Where it is another file"},
+            "path": {"type": "string", "description": "If another file"},
         },
         "required": ["old_text", "new_text"],
         "additionalProperties": False,

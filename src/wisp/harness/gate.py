@@ -11,7 +11,7 @@ from wisp.harness.masking import Masker
 from wisp.harness.ports import Advice, ApprovalAnswer, Approver
 from wisp.loop.ports import Emit
 from wisp.messages.content import Text
-from wisp.messages.tool import ToolOutcome
+from wisp.messages.tool import Effect, ToolOutcome
 from wisp.policy.command import plain_words, storable
 from wisp.policy.decide import Policy, decide
 from wisp.policy.modes import Decision
@@ -30,6 +30,8 @@ class Denial(msgspec.Struct, frozen=True):
     reason: str
     headless: bool
     """Nobody was there to ask."""
+    effects: tuple[Effect, ...] = ()
+    """What it declared to do."""
 
 
 class Gate:
@@ -71,6 +73,10 @@ class Gate:
         if decision.verdict == "allow":
             return None
         return self._refuse(call_id, prepared, decision.reason, headless=False)
+
+    def asks(self, prepared: Prepared, advice: Advice = NONE) -> bool:
+        """Whether somebody would be asked."""
+        return self._decide(prepared, advice).verdict == "ask"
 
     def _decide(self, prepared: Prepared, advice: Advice) -> Decision:
         """The policy's decision, and a hook's: deny > ask > allow, and no hook allows what policy denies."""
@@ -136,7 +142,9 @@ class Gate:
 
     def _refuse(self, call_id: str, prepared: Prepared, reason: str, *, headless: bool) -> ToolOutcome:
         self.denials.append(
-            Denial(call_id, prepared.tool, self.masker.mask(prepared.summary), reason, headless)
+            Denial(
+                call_id, prepared.tool, self.masker.mask(prepared.summary), reason, headless, prepared.effects
+            )
         )
         return ToolOutcome((Text(f"error (denied): {reason}"),), True, "denied", {"headless": headless})
 
@@ -172,6 +180,12 @@ def _session_rule(prepared: Prepared) -> str:
         return f"bash({' '.join(words)})" if words and storable(words) else ""
     if effect.kind == "ask" and effect.target == prepared.tool:
         return prepared.tool
+    if (
+        effect.kind == "network"
+        and prepared.tool == "web_fetch"
+        and not any(c in effect.target for c in "*?[]()")
+    ):
+        return f"web_fetch({effect.target})"
     if effect.kind == "write" and effect.inside and not any(c in effect.target for c in "*?[]()"):
         return f"edit({effect.target})"
     return ""

@@ -50,8 +50,12 @@ class CallHooks(Protocol):
         """Asked once a call is prepared and before a person is.  Cancelled with the run."""
         ...
 
+    async def asked(self, call_id: str, prepared: Prepared) -> Advice:
+        """Asked where a person would be, before they are; no verdict leaves it to them."""
+        ...
+
     async def after_call(self, call_id: str, prepared: Prepared, outcome: ToolOutcome) -> ToolOutcome:
-        """Told once a call ran; returns the outcome, perhaps with more."""
+        """Told once a call ran or failed; returns the outcome, perhaps with more."""
         ...
 
 

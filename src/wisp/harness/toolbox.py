@@ -57,8 +57,12 @@ class ToolCallReady:
     @property
     def effectful(self) -> bool:
         """Whether any declared effect is more than reading."""
-        prepared = self.prepared
-        return prepared is not None and any(effect.kind != "read" for effect in prepared.effects)
+        return any(effect.kind != "read" for effect in self.effects)
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """As they were declared."""
+        return self.prepared.effects if self.prepared is not None else ()
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -115,6 +119,8 @@ class Toolbox:
         if ready.failure is None and ready.prepared is not None:
             ready, advice = await self._advised(call, ready, ready.prepared)
             if ready.failure is None and ready.prepared is not None:
+                ready, advice = await self._answered_for(call, ready, ready.prepared, advice)
+            if ready.failure is None and ready.prepared is not None:
                 ready.failure = await self.gate.admit(call.id, ready.prepared, emit, advice)
         return ready
 
@@ -134,10 +140,26 @@ class Toolbox:
         if self._hooks is None:
             return ready, Advice()
         advice = await self._hooks.before_call(call.id, prepared)
-        if advice.arguments is not None and advice.verdict != "deny":
-            changed = msgspec.structs.replace(call, arguments=ascii_json(advice.arguments).decode())
-            ready = await self._decoded(changed)
-        return ready, advice
+        return await self._changed(call, ready, advice), advice
+
+    async def _answered_for(
+        self, call: ToolCall, ready: ToolCallReady, prepared: Prepared, advice: Advice
+    ) -> tuple[ToolCallReady, Advice]:
+        """The call and what is said of it once hooks had the chance to answer in a person's place."""
+        if self._hooks is None or not self.gate.asks(prepared, advice):
+            return ready, advice
+        said = await self._hooks.asked(call.id, prepared)
+        if not said.verdict or (said.verdict == "allow" and advice.verdict == "ask"):
+            return ready, advice
+        return await self._changed(call, ready, said), said
+
+    async def _changed(self, call: ToolCall, ready: ToolCallReady, advice: Advice) -> ToolCallReady:
+        """The call with the arguments that a hook wants instead."""
+        if advice.arguments is None or advice.verdict == "deny":
+            return ready
+        return await self._decoded(
+            msgspec.structs.replace(call, arguments=ascii_json(advice.arguments).decode())
+        )
 
     async def _decoded(self, call: ToolCall) -> ToolCallReady:
         tool = self._tools.get(call.name)
@@ -195,10 +217,9 @@ class Toolbox:
             else:
                 blocking: Callable[[RunContext], Any] = prepared.run
                 outcome = await self._in_thread(lambda: blocking(context), token)
-            if self._hooks is not None:
-                outcome = await self._hooked(self._hooks, call_id, prepared, outcome)
+            outcome = await self._hooked(call_id, prepared, outcome)
         except ToolFailure as failure:
-            outcome = failure.outcome()
+            outcome = await self._hooked(call_id, prepared, failure.outcome())
         except (Stopped, asyncio.CancelledError):
             token.stop()  # for what a coroutine may have started in a thread
             outcome = ToolOutcome((Text("stopped: the user interrupted"),), True, "cancelled")
@@ -207,13 +228,12 @@ class Toolbox:
                 self._written[name] = self._written.get(name, 0) + 1
         return self.masker.outcome(msgspec.structs.replace(outcome, content=clean_blocks(outcome.content)))
 
-    @staticmethod
-    async def _hooked(
-        hooks: CallHooks, call_id: str, prepared: Prepared, outcome: ToolOutcome
-    ) -> ToolOutcome:
+    async def _hooked(self, call_id: str, prepared: Prepared, outcome: ToolOutcome) -> ToolOutcome:
         """After a call: a stop ends the hooks, and what the call did is still told."""
+        if self._hooks is None:
+            return outcome
         try:
-            return await hooks.after_call(call_id, prepared, outcome)
+            return await self._hooks.after_call(call_id, prepared, outcome)
         except asyncio.CancelledError:
             return outcome
 

@@ -55,10 +55,15 @@ class Agent(msgspec.Struct, frozen=True):
         """Whether it is given tools that change files."""
         return self.tools is not None and bool(WRITING & set(self.tools))
 
+    @property
+    def acts(self) -> bool:
+        """Whether it may ask for effects at all: it writes, or names tools of MCP servers."""
+        return self.writes or any(name.startswith("mcp__") for name in self.tools or ())
+
 
 EXPLORE = Agent(
     "explore",
-    "finds things out; reads, searches, runs what only reads",
+    "finds things out, changes nothing",
     "Find out what is asked. Report facts with file paths and line numbers; say what you did not look at.",
     "built-in",
 )

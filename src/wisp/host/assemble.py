@@ -38,6 +38,7 @@ from wisp.session.storage import Storage, StorageFailed
 from wisp.tools.base import Tool
 
 if TYPE_CHECKING:
+    from wisp.host.hooking import Hooking
     from wisp.mcp.servers import ServerTool
 
 
@@ -61,6 +62,8 @@ class Around(msgspec.Struct, frozen=True):
     """Reads the files of a prompt."""
     external: External | None = None
     """The MCP servers."""
+    hooking: Hooking | None = None
+    """The hooks apart from those around calls."""
     ledger: Ledger | None = None
     """Instead of the session's own."""
     branch: str = ""
@@ -154,6 +157,7 @@ def assemble_host(
         attach=around.attach,
         on_close=on_close,
         external=around.external,
+        hooking=around.hooking,
     )
 
 

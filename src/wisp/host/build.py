@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,6 +23,7 @@ from wisp.host.asking import ModelService, model_service
 from wisp.host.assemble import Around, assemble_host
 from wisp.host.childenv import child_environment
 from wisp.host.client import OpenFailed, OpenRequest
+from wisp.host.closing import closing
 from wisp.host.commands import Prompt
 from wisp.host.configure import Configured, configure, rules_of
 from wisp.host.delegating import Delegation, Surroundings
@@ -33,12 +35,20 @@ from wisp.host.models import ConfigError
 from wisp.host.news import HostNews
 from wisp.host.paths import NO_HOME
 from wisp.host.paths import environment as process_environment
+from wisp.host.plugging import (
+    load_extensions,
+    make_hooks,
+    outside_tools,
+    plugged_blocks,
+    plugged_boundary,
+    plugged_notes,
+    watch_plugged,
+)
 from wisp.host.questions import PendingApprovals, PendingQuestions
 from wisp.host.sandbox import box_state, make_box, sandboxed_policy
 from wisp.host.secrets import known_secrets, without_secrets
 from wisp.host.service import Attach, SessionHost
 from wisp.host.settings import (
-    Settings,
     absolute,
 )
 from wisp.host.snapshot import Snapshot
@@ -55,14 +65,13 @@ from wisp.session.storage import MemoryStorage, Storage
 from wisp.tools.base import Tool
 from wisp.tools.ledger import ReadLedger
 from wisp.workspace.background import Background, Backgrounds
-from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
 
 if TYPE_CHECKING:
     from wisp.host.answers import AnswerCheck
     from wisp.host.conversation import Conversation
-    from wisp.host.hooks import Hooks
+    from wisp.host.extending import Extensions
 
 
 class Overrides(msgspec.Struct, frozen=True):
@@ -114,15 +123,9 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
 async def _open(request: OpenRequest, own: Overrides, external: External) -> SessionHost:
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
-    if configured.lost_bounds:
-        raise OpenFailed("; ".join(configured.lost_bounds) + "; a run without this limit is not begun")
     settings = configured.settings
-    try:
-        service = await model_service(request, own.provider, configured, env, clock)
-        workspace = Workspace(configured.cwd, [absolute(d, configured.cwd) for d in settings.add_dir])
-    except (ConfigError, Refused) as exc:
-        # A settings file that could not be read may well be why there is no model.
-        raise OpenFailed("; ".join([*map(str, configured.resolved.problems), str(exc)])) from None
+    extensions = await load_extensions(request, configured, env, clock)
+    service, workspace = await _foundation(request, own, configured, env, clock, extensions)
     questions = PendingQuestions() if request.converses and own.questioner is None else None
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
@@ -136,43 +139,45 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     stack = instruction_stack(configured, workspace, clock, own.prompt)
     talks = own.questioner or questions
     ledger = ReadLedger()
-    hooks = _hooks(settings, workspace, child_env, clock, ledger)
-    problems = map(str, configured.resolved.problems)
+    hooks = make_hooks(settings, workspace, child_env, clock, ledger, extensions)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     asked, fixed = own.approver or pending, own.provider is not None
-    delegation = Delegation(
-        Surroundings(
-            request, configured, env, child_env, clock, service, workspace, box, stack, hooks, asked, fixed
-        )
+    more = partial(outside_tools, external, extensions)
+    around = Surroundings(
+        request, configured, env, child_env, clock, service, workspace, box, stack, hooks, asked, fixed, more
     )
-    tools = offered(configured, built_in, stack.skills, talks, (*delegation.tools(), *own.tools))
+    delegation = Delegation(around)
+    added = (*delegation.tools(), *own.tools)
+    tools = offered(configured, built_in, stack.skills, talks, added, extensions)
     policy = sandboxed_policy(configured, request, box, rules_of(configured))
     gate = Gate(policy, asked, _masker(env, service))
     external.mask(gate.masker)
     checker, wish = _checking(request, configured, clock, own.boundary)
+    news = HostNews(workspace, backgrounds, trusted=configured.trusted, servers=external.servers)
+    outside = await external.tools(not request.converses, settings.max_time, own.hurry)
     told = [block("program", text, "the calling program") for text in own.instructions]
-    blocks = [*stack.blocks, *told, *wish]
+    blocks = [*stack.blocks, *external.blocks(), *await plugged_blocks(extensions), *told, *wish]
     storage, resumed, session_id = _storage(request, configured, clock, own.storage)
-    files = _file_history(storage, workspace, configured)
     host = assemble_host(
         provider=service.provider,
         model=service.model,
         tools=tools,
-        external_tools=await external.tools(not request.converses, settings.max_time, own.hurry),
+        external_tools=outside,
         gate=gate,
         approvals=pending,
         around=Around(
             questions=questions,
             questioner=talks,
-            boundary=checker or own.boundary,
+            boundary=plugged_boundary(hooks, checker or own.boundary, news, gate),
             day_file=configured.paths.day_file,
             skills=stack.skills,
-            news=HostNews(workspace, backgrounds, trusted=configured.trusted, servers=external.servers),
+            news=news,
             values={"ATTRIBUTION": attribution(settings)},
-            files=files,
+            files=_file_history(storage, workspace, configured),
             prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
             save_plan=_plan_saver(configured, clock),
-            hooks=hooks,
+            hooks=hooks.calls if hooks is not None else None,
+            hooking=hooks,
             branch=stack.branch,
             attach=_attacher(built_in, gate, request.attach),
             external=external,
@@ -186,21 +191,41 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
         clock=clock,
         sandbox=box_state(box),
         notes=(
-            *problems,
+            *map(str, configured.resolved.problems),
             *service.notes,
             *mended,
             *stack.notes,
-            *(hooks.notes if hooks is not None else ()),
             *external.notes,
             *delegation.notes,
+            *plugged_notes(hooks, extensions),
         ),
-        on_close=_closing(external, backgrounds, box, workspace, service),
+        on_close=closing(configured, clock, service, workspace, box, backgrounds, external),
     )
-    _connect(host, checker, hooks, backgrounds, external)
-    delegation.parent = host
-    if request.record or request.replay:
-        _tell_variables(service.transport, host.snapshot(), blocks)
+    host.extensions, delegation.parent = extensions, host
+    _connect(host, request, checker, backgrounds, external)
+    _tell_variables(request, service.transport, host.snapshot(), blocks)
     return host
+
+
+async def _foundation(
+    request: OpenRequest,
+    own: Overrides,
+    configured: Configured,
+    env: Mapping[str, str],
+    clock: Clock,
+    extensions: Extensions | None,
+) -> tuple[ModelService, Workspace]:
+    """Whom the run asks and where it works; a run whose limits cannot be read is not begun."""
+    if configured.lost_bounds:
+        raise OpenFailed("; ".join(configured.lost_bounds) + "; a run without this limit is not begun")
+    try:
+        service = extensions.service(configured.settings) if extensions and not own.provider else None
+        service = service or await model_service(request, own.provider, configured, env, clock)
+        folders = [absolute(folder, configured.cwd) for folder in configured.settings.add_dir]
+        return service, Workspace(configured.cwd, folders)
+    except (ConfigError, Refused) as exc:
+        # A settings file that could not be read may well be why there is no model.
+        raise OpenFailed("; ".join([*map(str, configured.resolved.problems), str(exc)])) from None
 
 
 # -- parts ------------------------------------------------------------------------------------------------
@@ -232,21 +257,6 @@ def _attacher(tools: Sequence[Tool], gate: Gate, first: Sequence[str]) -> Attach
     return attach
 
 
-def _closing(
-    external: External, backgrounds: Backgrounds, box: Box, workspace: Workspace, service: ModelService
-) -> Callable[[], Awaitable[None]]:
-    """How everything that was opened for a conversation is let go of."""
-
-    async def close() -> None:
-        await external.close()
-        backgrounds.close()
-        box.close()
-        workspace.close()
-        await service.close()
-
-    return close
-
-
 def _checking(
     request: OpenRequest, configured: Configured, clock: Clock, inner: Boundary | None
 ) -> tuple[AnswerCheck | None, list[Block]]:
@@ -269,17 +279,6 @@ def _close_to_others(env: Mapping[str, str], key_names: Sequence[str], has_key: 
         keep_private(secret)
 
 
-def _hooks(
-    settings: Settings, workspace: Workspace, env: Mapping[str, str], clock: Clock, ledger: ReadLedger
-) -> Hooks | None:
-    """The hooks that the settings name; without any, nothing is imported."""
-    if not settings.hooks:
-        return None
-    from wisp.host.hooks import Hooks
-
-    return Hooks(settings.hooks, workspace, env, clock, ledger, settings.shell)
-
-
 def _file_history(storage: Storage, workspace: Workspace, configured: Configured) -> FileHistory | None:
     """What undoes changes of files, for a session that is kept."""
     if not storage.where:
@@ -291,17 +290,17 @@ def _file_history(storage: Storage, workspace: Workspace, configured: Configured
 
 def _connect(
     host: SessionHost,
+    request: OpenRequest,
     checker: AnswerCheck | None,
-    hooks: Hooks | None,
     backgrounds: Backgrounds,
     external: External,
 ) -> None:
     """Let what has something to tell reach the front ends."""
     if checker is not None:
         checker.tell = host.tell
-    if hooks is not None:
-        hooks.watch(host.snapshot, host.tell)
+    watch_plugged(host, request)
     external.watch(lambda said: host.tell(ErrorReported(said, "mcp")))
+    host.let_go = backgrounds.let_go
     backgrounds.on_end = _telling(host, asyncio.get_running_loop())
 
 
@@ -327,8 +326,12 @@ def _plan_saver(configured: Configured, clock: Clock) -> Callable[[str], str]:
     return keep
 
 
-def _tell_variables(transport: Transport | None, snapshot: Snapshot, blocks: Sequence[Block]) -> None:
-    """Say what of this run's requests another run will have otherwise."""
+def _tell_variables(
+    request: OpenRequest, transport: Transport | None, snapshot: Snapshot, blocks: Sequence[Block]
+) -> None:
+    """Say what of a recorded run's requests another run will have otherwise."""
+    if not (request.record or request.replay):
+        return
     from wisp.providers.replayed import RecordingTransport, ReplayTransport
 
     assert isinstance(transport, RecordingTransport | ReplayTransport)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
@@ -36,6 +36,8 @@ class OpenRequest(msgspec.Struct, frozen=True):
     """`ID` or `ID@ENTRY`: begin a session that goes on from there."""
     session_id: str = ""
     """The id that a new session gets; empty for one that is made up."""
+    opened: Literal["start", "again", "clear"] = "start"
+    """`again`: the conversation only goes on with other settings.  `clear`: another takes its place."""
     no_session: bool = False
     yes: bool = False
     own_process: bool = False

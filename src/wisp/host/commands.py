@@ -44,6 +44,10 @@ class Cancel(Command, frozen=True, tag="cancel"):
     reason: str = "the user interrupted"
 
 
+class Detach(Command, frozen=True, tag="detach"):
+    """Wait no longer for the command that runs: it goes on in the background, and the run with it."""
+
+
 class Approve(Command, frozen=True, tag="approve"):
     """Answer an approval request."""
 
@@ -172,6 +176,7 @@ AnyCommand = (
     | Cancel
     | Compact
     | Configure
+    | Detach
     | FollowUp
     | Name
     | Navigate

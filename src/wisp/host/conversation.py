@@ -140,11 +140,13 @@ class Conversation:
 
     async def close(self) -> None:
         """See `HostClient.close`."""
-        await self._shut()
+        await self._shut("prompt_input_exit" if self._request.converses else "other")
         self.around.close()
         self._subscribers.close()
 
-    async def _shut(self) -> None:
+    async def _shut(self, why: str) -> None:
+        if self.host.hooking is not None:
+            self.host.hooking.leaving = why
         await self.host.close()
         if self._pump is not None:
             await asyncio.wait([self._pump])
@@ -161,8 +163,12 @@ class Conversation:
             here |= {"resume": "", "session_id": now.session_id}
         merged = {**self._request.options, **(options or {})}
         merged = {name: value for name, value in merged.items() if value is not None}
-        wanted = msgspec.structs.replace(self._request, **{**here, "options": merged, **changes})
-        await self._shut()
+        new = changes.keys() >= {"session_id"}
+        goes_on = not changes
+        here["opened"] = "again"
+        opened = {"opened": "again" if goes_on else "clear" if new else "start"}
+        wanted = msgspec.structs.replace(self._request, **{**here, "options": merged, **opened, **changes})
+        await self._shut("" if goes_on else "clear" if new else "resume")
         try:
             host = await self._opener(wanted)
         except OpenFailed as exc:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from wisp.harness.ports import Approver, CallHooks
+from wisp.harness.ports import Approver
 from wisp.host.agents import DESCRIPTION_MOST, TOLD_MOST, find_agents
 from wisp.host.asking import ModelService
 from wisp.host.client import OpenRequest
@@ -22,6 +22,7 @@ from wisp.workspace.box import Box
 from wisp.workspace.root import Workspace
 
 if TYPE_CHECKING:
+    from wisp.host.hooking import Hooking
     from wisp.host.subagents import Subagents
 
 
@@ -39,10 +40,12 @@ class Surroundings(msgspec.Struct, frozen=True):
     workspace: Workspace
     box: Box
     stack: Stack
-    hooks: CallHooks | None
+    hooking: Hooking | None
     approver: Approver | None
     fixed_model: bool
     """The program brought the model, and there is no other."""
+    more: Callable[[], Sequence[Tool]]
+    """Tools of servers and extensions, which a subagent has where its definition names them."""
 
 
 class Delegation:

@@ -30,6 +30,7 @@ def examine(configured: Configured) -> list[Finding]:
         Finding("wisp", "info", f"{__version__}, Python {sys.version.split()[0]}, {sys.platform}"),
         *_settings(configured),
         *_providers(configured, env),
+        *_extensions(configured),
         *_programs(env),
         *_sandbox(configured, env),
         Finding("terminal", "info", f"TERM={env.get('TERM', '')!r} NO_COLOR={'NO_COLOR' in env}"),
@@ -54,6 +55,28 @@ def _providers(configured: Configured, env: Mapping[str, str]) -> list[Finding]:
     from wisp.host.reach import facts
 
     return [Finding(*fact) for fact in facts(configured, env)]
+
+
+def _extensions(configured: Configured) -> list[Finding]:
+    """Each extension, loaded to see whether it can be."""
+    if not configured.settings.extensions:
+        return []
+    import asyncio
+
+    from wisp.host.extending import Extensions
+
+    async def load() -> list[Finding]:
+        found = Extensions()
+        await found.load(configured)
+        rows = [Finding(f"extension {name}", "problem", why) for name, why in found.failed.items()]
+        rows += [Finding(f"extension {one.registry.name}", "ok", one.told) for one in found.loaded]
+        await found.close()
+        off = [name for name, table in configured.settings.extensions.items() if not table.enabled]
+        return sorted(rows, key=lambda row: row.name) + [
+            Finding(f"extension {n}", "info", "off") for n in off
+        ]
+
+    return asyncio.run(load())
 
 
 def _programs(env: Mapping[str, str]) -> list[Finding]:

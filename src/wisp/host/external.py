@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from wisp.context.blocks import Block, block
 from wisp.context.estimate import tokens_of_frame
 from wisp.harness.masking import Masker
 from wisp.host.configure import Configured
@@ -89,6 +90,21 @@ class External:
                     one.cancel()
         return self._servers.take()
 
+    def known(self) -> Sequence[Tool]:
+        """The tools of servers at this moment, for subagents that name them."""
+        return self._servers.tools() if self._servers is not None else ()
+
+    def blocks(self) -> list[Block]:
+        """What the servers whose tools are there say of their use, each once."""
+        if self._servers is None:
+            return []
+        from wisp.mcp.servers import introduction
+
+        return [
+            block("mcp", self._masked(introduction(name, text)), f"the MCP server {name}")
+            for name, text in self._servers.introductions().items()
+        ]
+
     @property
     def notes(self) -> Sequence[str]:
         """What a person should know of them by now."""
@@ -160,7 +176,7 @@ def wanted(settings: Settings) -> bool:
 def chosen(tools: Sequence[ServerTool], settings: Settings) -> Sequence[ServerTool]:
     """Those that the setting `tools` wants: each, or by name, or all of a server as `mcp__NAME`."""
     names = settings.tools
-    return tools if names is None else [t for t in tools if any(_is_of(t.spec.name, name) for name in names)]
+    return tools if names is None else [t for t in tools if any(is_of(t.spec.name, name) for name in names)]
 
 
 def offerable(tools: Sequence[ServerTool], settings: Settings, window: int | None) -> Sequence[Tool]:
@@ -178,5 +194,6 @@ def offerable(tools: Sequence[ServerTool], settings: Settings, window: int | Non
     return on_demand(found)
 
 
-def _is_of(tool: str, name: str) -> bool:
+def is_of(tool: str, name: str) -> bool:
+    """Whether a tool is the one of a name, or of the server that `mcp__NAME` means."""
     return tool == name or tool.startswith(f"{name.removesuffix('*').rstrip('_')}__")

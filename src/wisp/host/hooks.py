@@ -1,242 +1,138 @@
-"""Hooks: a person's own commands around tool calls, in the protocol that Claude Code documented.
+"""Hooks around calls: a person's own commands, in the protocol that Claude Code documented.
 
 A hook gets one JSON object on its standard input.  Exit code 0 goes on, and its output may hold a JSON
 decision; 2 blocks, and standard error is the reason; anything else is an error that is told and blocks
 nothing.  Of several decisions the strictest counts: deny, then ask, then allow.  Knows nothing of how a
-decision is enforced (`harness/gate.py`).
+decision is enforced (`harness/gate.py`), nor of how a hook is run (`host/hookrun.py`).
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
-import re
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from wisp.harness.ports import Advice
-from wisp.host.settings import Hook, HookGroup
-from wisp.host.snapshot import Snapshot
-from wisp.loop.events import ErrorReported
-from wisp.loop.settle import uncancelled
-from wisp.messages.codec import clean
+from wisp.host.hookrun import Ran, Runner, short
 from wisp.messages.content import Text
-from wisp.messages.ids import Clock
 from wisp.messages.tool import ToolOutcome
 from wisp.tools.base import Prepared
 from wisp.tools.ledger import ReadLedger, Seen
 from wisp.workspace import files
 from wisp.workspace.errors import Refused
-from wisp.workspace.process import quiet_environment, run
 from wisp.workspace.root import Workspace
-from wisp.workspace.stop import StopToken
 
-DEFAULT_TIMEOUT = 60.0
-EVENTS = ("PreToolUse", "PostToolUse")
-"""Those whose hooks are run."""
-MOST_OUTPUT = 1 << 20
-MOST_TOLD = 10_000
 _MOST_FILE = 8 << 20
 _STRICTNESS = ("deny", "ask", "allow")
+_UNSAID = "a hook decided so"
 
 _ELSEWHERE = {
-    "read": "Read",
-    "write": "Write",
-    "edit": "Edit",
-    "bash": "Bash",
-    "grep": "Grep",
-    "find": "Glob",
-    "ls": "LS",
-    "task": "Task",
-    "web_fetch": "WebFetch",
+    "read": ("Read",),
+    "write": ("Write",),
+    "edit": ("Edit", "MultiEdit"),
+    "bash": ("Bash",),
+    "grep": ("Grep",),
+    "find": ("Glob",),
+    "ls": ("LS",),
+    "task": ("Task", "Agent"),
+    "web_fetch": ("WebFetch",),
+    "ask_user": ("AskUserQuestion",),
+    "todo": ("TodoWrite",),
+    "skill": ("Skill",),
 }
-"""What scripts written for the documented protocol call our tools."""
+"""What scripts written for the documented protocol call our tools; the usual name first."""
 
 
-class Ran(msgspec.Struct, frozen=True):
-    """How one hook ended."""
-
-    command: str
-    code: int | None
-    """None when it was ended, or could not be started."""
-    out: str
-    err: str
-
-    @property
-    def answer(self) -> dict[str, Any]:
-        """The JSON decision in its output; empty where there is none."""
-        if self.code != 0 or not self.out.lstrip().startswith("{"):
-            return {}
-        try:
-            found = msgspec.json.decode(self.out)
-        except msgspec.DecodeError:
-            return {}
-        return found if isinstance(found, dict) else {}
-
-    @property
-    def own(self) -> dict[str, Any]:
-        """The part of the answer that belongs to the event."""
-        found = self.answer.get("hookSpecificOutput")
-        return found if isinstance(found, dict) else {}
-
-
-class Hooks:
-    """The hooks of one conversation; implements `harness.ports.CallHooks`.
+class CallHooks:
+    """The hooks around calls of one conversation, or of one subagent; implements `harness.ports.CallHooks`.
 
     Args:
-        groups: by event name, as the settings have them.
-        workspace: where the hooks start; files they change are read through it.
-        env: the environment of commands.
+        runner: runs them.
+        workspace: files that hooks change are read through it.
         ledger: what the model has seen of files.
-        shell: what runs them.
+        facts: what every hook here is told besides, for instance whose calls these are.
     """
 
     def __init__(
         self,
-        groups: Mapping[str, Sequence[HookGroup]],
+        runner: Runner,
         workspace: Workspace,
-        env: Mapping[str, str],
-        clock: Clock,
         ledger: ReadLedger,
-        shell: str = "/bin/bash",
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
-        self._groups = groups
+        self._runner = runner
         self._workspace = workspace
-        self._clock = clock
         self._ledger = ledger
-        self._shell = shell
-        self._env = quiet_environment({**env, "CLAUDE_PROJECT_DIR": workspace.cwd})
-        self.facts: Callable[[], dict[str, str]] = dict
-        self.tell: Callable[[str], None] = lambda said: None
-
-    @property
-    def notes(self) -> list[str]:
-        """A note for each event whose hooks are not run: a guard that silently is none would be worse."""
-        run = " and ".join(EVENTS)
-        return [
-            f"hooks of {event} are not run; those of {run} are"
-            for event in self._groups
-            if event not in EVENTS
-        ]
-
-    def watch(self, snapshot: Callable[[], Snapshot], tell: Callable[[ErrorReported], None]) -> None:
-        """Take the facts from a host, and tell it what fails."""
-
-        def facts() -> dict[str, str]:
-            now = snapshot()
-            return {
-                "session_id": now.session_id,
-                "transcript_path": now.session_path,
-                "permission_mode": now.permission_mode,
-            }
-
-        self.facts = facts
-        self.tell = lambda said: tell(ErrorReported(said, "hook"))
+        self._facts = facts or {}
+        self._later: dict[str, list[str]] = {}
+        """What the model is to know with the result of a call."""
+        self.halted = ""
+        """Why the run is to end, once a hook said so; nothing is called any more."""
 
     async def before_call(self, call_id: str, prepared: Prepared) -> Advice:
         """What the `PreToolUse` hooks say of a call."""
-        sent = _input(prepared)
+        if self.halted:
+            return Advice("deny", f"a hook stopped the run: {self.halted}")
+        sent = self._runner.masked(tool_input(prepared))
         more = {"tool_input": sent, "tool_use_id": call_id}
-        said = [_advice(ran) for ran in await self._all("PreToolUse", prepared.tool, more)]
+        ended = await self._run("PreToolUse", prepared.tool, more)
+        said = [_advice(ran) for ran in ended]
         found = min(said, key=_rank, default=Advice())
+        if why := next((ran.halts for ran in ended if ran.halts), ""):
+            found = Advice("deny", why)
+        if notes := [f"a hook adds: {ran.context}" for ran in ended if ran.context]:
+            self._later[call_id] = notes
         changes = next((one.arguments for one in reversed(said) if one.arguments is not None), None)
         arguments = _changed(prepared.arguments, sent, changes) if changes is not None else None
         return Advice(found.verdict, found.reason, arguments)
 
+    async def asked(self, call_id: str, prepared: Prepared) -> Advice:
+        """What the `PermissionRequest` hooks answer in the place of a person: deny, allow, or nothing."""
+        sent = self._runner.masked(tool_input(prepared))
+        found: list[Advice] = []
+        for ran in await self._run("PermissionRequest", prepared.tool, {"tool_input": sent}):
+            decision = ran.own.get("decision")
+            decision = decision if isinstance(decision, dict) else {}
+            behavior = "deny" if ran.blocks or ran.halts else decision.get("behavior")
+            if behavior == "deny":
+                why = ran.blocks or short(str(decision.get("message") or "")) or _UNSAID
+                found.append(Advice("deny", why))
+                if decision.get("interrupt") is True:
+                    self.halted = self.halted or why
+            elif behavior == "allow":
+                said = decision.get("updatedInput")
+                changes = _changed(prepared.arguments, sent, said) if isinstance(said, dict) else None
+                found.append(Advice("allow", "a hook allowed it", changes))
+        return min(found, key=_rank, default=Advice())
+
     async def after_call(self, call_id: str, prepared: Prepared, outcome: ToolOutcome) -> ToolOutcome:
-        """The outcome with what the `PostToolUse` hooks said and did to the files of the call."""
-        if outcome.is_error or not self._matching("PostToolUse", prepared.tool):
-            return outcome
+        """The outcome with what hooks said to it and did to the files of the call."""
+        notes = self._later.pop(call_id, [])
+        more: dict[str, Any] = {"tool_input": tool_input(prepared), "tool_use_id": call_id}
+        if outcome.is_error:
+            more |= {"error": outcome.text, "is_interrupt": outcome.code == "cancelled"}
+            ended = await self._run("PostToolUseFailure", prepared.tool, more)
+            return _with(outcome, [*notes, *_notes(ended)])
+        if not self._runner.any("PostToolUse", *_names(prepared.tool)):
+            return _with(outcome, notes)
         paths = [effect.target for effect in prepared.effects if effect.kind == "write"]
         before = {path: self._bytes(path) for path in paths}
-        answer = {"content": outcome.text, **outcome.details}
-        more = {"tool_input": _input(prepared), "tool_response": answer, "tool_use_id": call_id}
-        notes: list[str] = []
-        for ran in await self._all("PostToolUse", prepared.tool, more):
-            reason = ran.err if ran.code == 2 else ""
-            if ran.answer.get("decision") == "block":
-                reason = str(ran.answer.get("reason") or "")
-            if ran.code == 2 or reason:
-                notes.append(f"a hook objects: {_short(reason) or 'it gave no reason'}")
-            if isinstance(context := ran.own.get("additionalContext"), str):
-                notes.append(f"a hook adds: {_short(context)}")
-        notes += [note for path in paths if (note := self._reread(path, before[path]))]
-        if not notes:
-            return outcome
-        return msgspec.structs.replace(outcome, content=(*outcome.content, Text("\n".join(notes))))
-
-    # -- running ------------------------------------------------------------------------------------------
-
-    def _matching(self, event: str, tool: str) -> list[tuple[Hook, str]]:
-        """Each hook once, with the name by which it is told of the tool."""
-        found: dict[str, tuple[Hook, str]] = {}
-        for group in self._groups.get(event, ()):
-            if name := _named(group.matcher, tool):
-                for hook in group.hooks:
-                    found.setdefault(hook.command, (hook, name))
-        return list(found.values())
-
-    async def _all(self, event: str, tool: str, more: Mapping[str, Any]) -> list[Ran]:
-        """Run all hooks of an event side by side; those that failed are told."""
-        base = {**self.facts(), "cwd": self._workspace.cwd, "hook_event_name": event, **more}
-        hooks = self._matching(event, tool)
-        ended = await asyncio.gather(*(self._one(h, {**base, "tool_name": name}) for h, name in hooks))
+        ended = await self._run(
+            "PostToolUse", prepared.tool, {**more, "tool_response": _response(prepared, outcome)}
+        )
+        notes += [*_notes(ended), *[note for path in paths if (note := self._reread(path, before[path]))]]
         for ran in ended:
-            if ran.code not in (0, 2):
-                how = "was ended" if ran.code is None else f"failed with exit code {ran.code}"
-                self.tell(f"the {event} hook {ran.command!r} {how}: {_short(ran.err)}")
+            instead = ran.own.get("updatedToolOutput", ran.own.get("updatedMCPToolOutput"))
+            if instead is not None:
+                said = instead if isinstance(instead, str) else msgspec.json.encode(instead).decode()
+                outcome = msgspec.structs.replace(outcome, content=(Text(said),))
+        return _with(outcome, notes)
+
+    async def _run(self, event: str, tool: str, more: Mapping[str, Any]) -> list[Ran]:
+        ended = await self._runner.run(event, more, *_names(tool), facts=self._facts)
+        self.halted = self.halted or next((ran.halts for ran in ended if ran.halts), "")
         return ended
-
-    async def _one(self, hook: Hook, payload: Mapping[str, Any]) -> Ran:
-        stop = StopToken()
-        loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(None, self._run, hook, msgspec.json.encode(payload), stop)
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            stop.stop()
-            await uncancelled(asyncio.wait([work]))
-            work.exception()
-            raise
-
-    def _run(self, hook: Hook, payload: bytes, stop: StopToken) -> Ran:
-        out, err = bytearray(), bytearray()
-
-        def into(buffer: bytearray) -> Callable[[bytes], bool]:
-            def take(piece: bytes) -> bool:
-                buffer.extend(piece)
-                return len(buffer) <= MOST_OUTPUT
-
-            return take
-
-        limit = hook.timeout or DEFAULT_TIMEOUT
-        folder = os.open(self._workspace.cwd, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            with tempfile.TemporaryFile() as stdin:
-                stdin.write(payload)
-                stdin.seek(0)
-                ending = run(
-                    [self._shell, "-c", hook.command],
-                    cwd=folder,
-                    env=self._env,
-                    timeout=limit,
-                    stop=stop,
-                    now=self._clock.monotonic,
-                    output=into(out),
-                    errors=into(err),
-                    stdin=stdin.fileno(),
-                )
-        except Refused as exc:
-            return Ran(hook.command, None, "", str(exc))
-        finally:
-            os.close(folder)
-        why = {"timeout": f"it took longer than {limit:g} s", "enough": "it wrote more than 1 MiB"}
-        said = why.get(ending.how, "") or err.decode("utf-8", "replace")
-        code = ending.code if ending.how == "exited" else None
-        return Ran(hook.command, code, out.decode("utf-8", "replace"), said)
 
     # -- files that a hook changed ------------------------------------------------------------------------
 
@@ -258,21 +154,15 @@ class Hooks:
         import difflib
 
         old, new = (data.decode("utf-8", "replace").splitlines() for data in (before, after))
-        return _short(f"a hook changed {path}:\n" + "\n".join(difflib.unified_diff(old, new, lineterm="")))
+        return short(f"a hook changed {path}:\n" + "\n".join(difflib.unified_diff(old, new, lineterm="")))
 
 
-def _named(matcher: str, tool: str) -> str:
-    """The name of `tool` that `matcher` has, ours or the protocol's; empty where it has neither."""
-    usual = _ELSEWHERE.get(tool, tool)
-    if matcher in ("", "*"):
-        return usual
-    try:
-        return next((name for name in (tool, usual) if re.fullmatch(matcher, name)), "")
-    except re.error:
-        return usual  # a guard whose pattern is broken guards everything
+def _names(tool: str) -> tuple[str, ...]:
+    """Our name of a tool, then those of the protocol."""
+    return (tool, *_ELSEWHERE.get(tool, ()))
 
 
-def _input(prepared: Prepared) -> dict[str, Any]:
+def tool_input(prepared: Prepared) -> dict[str, Any]:
     """The arguments of a call, under the protocol's names too."""
     found = dict(prepared.arguments)
     paths = [effect.target for effect in prepared.effects if effect.kind in ("read", "write")]
@@ -281,6 +171,20 @@ def _input(prepared: Prepared) -> dict[str, Any]:
     edits = found.get("edits")
     if isinstance(edits, list) and len(edits) == 1 and isinstance(edits[0], dict):
         found["old_string"], found["new_string"] = edits[0].get("old_text"), edits[0].get("new_text")
+        found["replace_all"] = bool(edits[0].get("replace_all"))
+    if prepared.tool == "task":
+        found.setdefault("subagent_type", found.get("agent") or "")
+    return found
+
+
+def _response(prepared: Prepared, outcome: ToolOutcome) -> dict[str, Any]:
+    """A result, as scripts for the protocol look for it."""
+    found: dict[str, Any] = {"content": outcome.text, "success": True, **outcome.details}
+    paths = [effect.target for effect in prepared.effects if effect.kind in ("read", "write")]
+    if paths and "path" in prepared.arguments:
+        found.setdefault("filePath", paths[0])
+    if prepared.tool == "bash":
+        found = {"stdout": outcome.text, "stderr": "", "interrupted": False} | found
     return found
 
 
@@ -289,10 +193,12 @@ def _changed(own: Mapping[str, Any], sent: Mapping[str, Any], said: Mapping[str,
     differs = {key: value for key, value in said.items() if key not in sent or sent[key] != value}
     if "file_path" in differs:
         differs.setdefault("path", differs.pop("file_path"))
-    if {"old_string", "new_string"} & differs.keys() and "old_string" in sent:
+    if "subagent_type" in differs:
+        differs.setdefault("agent", differs.pop("subagent_type"))
+    spoken = {"old_string": "old_text", "new_string": "new_text", "replace_all": "replace_all"}
+    if spoken.keys() & differs.keys() and "old_string" in sent:
         edit = dict(own["edits"][0])
-        edit["old_text"] = differs.pop("old_string", edit["old_text"])
-        edit["new_text"] = differs.pop("new_string", edit["new_text"])
+        edit |= {ours: differs.pop(theirs) for theirs, ours in spoken.items() if theirs in differs}
         differs.setdefault("edits", [edit])
     return {**own, **differs}
 
@@ -300,7 +206,7 @@ def _changed(own: Mapping[str, Any], sent: Mapping[str, Any], said: Mapping[str,
 def _advice(ran: Ran) -> Advice:
     """What one hook decided about a call."""
     if ran.code == 2:
-        return Advice("deny", _short(ran.err) or "a hook blocked it and gave no reason")
+        return Advice("deny", short(ran.err) or "a hook blocked it and gave no reason")
     answer, own = ran.answer, ran.own
     verdict = own.get("permissionDecision")
     reason = own.get("permissionDecisionReason") or answer.get("reason") or answer.get("stopReason") or ""
@@ -308,18 +214,32 @@ def _advice(ran: Ran) -> Advice:
         verdict = "deny"
     elif answer.get("decision") == "approve" and verdict is None:
         verdict = "allow"
+    elif verdict == "defer":  # nobody here takes a call up again later: a person decides
+        verdict = "ask"
     changes = own.get("updatedInput")
     return Advice(
         verdict if verdict in _STRICTNESS else "",
-        _short(str(reason)) or "a hook decided so",
+        short(str(reason)) or _UNSAID,
         changes if isinstance(changes, dict) else None,
     )
 
 
+def _notes(ended: list[Ran]) -> list[str]:
+    """What hooks said to a result."""
+    notes = []
+    for ran in ended:
+        if why := ran.blocks:
+            notes.append(f"a hook objects: {why}")
+        if ran.context:
+            notes.append(f"a hook adds: {ran.context}")
+    return notes
+
+
+def _with(outcome: ToolOutcome, notes: list[str]) -> ToolOutcome:
+    if not notes:
+        return outcome
+    return msgspec.structs.replace(outcome, content=(*outcome.content, Text("\n".join(notes))))
+
+
 def _rank(advice: Advice) -> int:
     return _STRICTNESS.index(advice.verdict) if advice.verdict else len(_STRICTNESS)
-
-
-def _short(text: str) -> str:
-    text = clean(text.strip())
-    return text if len(text) <= MOST_TOLD else f"{text[:MOST_TOLD]} (cut)"

@@ -29,7 +29,7 @@ def subagents_of(around: Surroundings, agents: Sequence[Agent]) -> Subagents:
     configured, clock, stack = around.configured, around.clock, around.stack
 
     def kit(agent: Agent) -> Kit:
-        return _elsewhere(around) if agent.writes and agent.isolated else _here(around)
+        return _elsewhere(around, agent) if agent.writes and agent.isolated else _here(around, agent)
 
     async def model(name: str) -> Model:
         service = around.service
@@ -47,20 +47,20 @@ def subagents_of(around: Surroundings, agents: Sequence[Agent]) -> Subagents:
         lambda: stack.blocks,
         kit,
         model,
-        around.hooks,
+        around.hooking,
         around.approver,
     )
     return Subagents(parts)
 
 
-def _here(around: Surroundings) -> Kit:
+def _here(around: Surroundings, agent: Agent) -> Kit:
     """Tools over the conversation's own folder, with a memory of their own of what was read."""
     backgrounds = Backgrounds()
-    tools = _tools(around, around.configured, around.workspace, around.box, backgrounds)
+    tools = _tools(around, agent, around.configured, around.workspace, around.box, backgrounds)
     return Kit(tools, backgrounds.close, around.configured.cwd)
 
 
-def _elsewhere(around: Surroundings) -> Kit:
+def _elsewhere(around: Surroundings, agent: Agent) -> Kit:
     """Tools over a worktree; what was changed there is kept as a patch."""
     from wisp.host.worktrees import Worktree
 
@@ -89,16 +89,22 @@ def _elsewhere(around: Surroundings) -> Kit:
         workspace.close()
         made.remove()
 
-    return Kit(_tools(around, moved, workspace, box, backgrounds), close, made.cwd, finish)
+    return Kit(_tools(around, agent, moved, workspace, box, backgrounds), close, made.cwd, finish)
 
 
 def _tools(
-    around: Surroundings, configured: Configured, workspace: Workspace, box: Box, backgrounds: Backgrounds
+    around: Surroundings,
+    agent: Agent,
+    configured: Configured,
+    workspace: Workspace,
+    box: Box,
+    backgrounds: Backgrounds,
 ) -> list[Tool]:
     own = built_in_tools(
         workspace, around.child_env, configured, around.clock, box, backgrounds, ReadLedger()
     )
-    return [*own, *skill_tools(configured, around.stack.skills)]
+    named = around.more() if agent.tools is not None else ()
+    return [*own, *skill_tools(configured, around.stack.skills), *named]
 
 
 async def _other_model(name: str, around: Surroundings) -> Model:

@@ -20,7 +20,8 @@ from wisp.host.configure import Configured
 from wisp.host.mcppins import Pins
 from wisp.host.project import FILE as PROJECT_FILE
 from wisp.host.secrets import without_secrets
-from wisp.host.settings import McpOAuthSettings, McpServerSettings, absolute
+from wisp.host.settings import absolute
+from wisp.host.tables import McpOAuthSettings, McpServerSettings
 from wisp.mcp.ports import Link, NotOffered
 from wisp.mcp.server import Plan
 from wisp.mcp.servers import Servers

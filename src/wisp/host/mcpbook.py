@@ -22,8 +22,9 @@ from wisp.host.mcp import Outside, origin_of, servers_of
 from wisp.host.mcpjson import as_settings
 from wisp.host.project import SERVERS, read_project
 from wisp.host.sandbox import make_box
-from wisp.host.settings import McpServerSettings, Problem, Settings, merge, read_file
+from wisp.host.settings import Problem, Settings, merge, read_file
 from wisp.host.snapshot import McpServer
+from wisp.host.tables import McpServerSettings
 from wisp.messages.ids import Clock
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace

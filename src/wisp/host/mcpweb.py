@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import quote, urlsplit
 
 from wisp.mcp.ports import Lost, WebResponse
-from wisp.providers.address import Url, parse_url
+from wisp.providers.address import Url, parse_url, target_of
 from wisp.providers.endpoint import Timeouts
 from wisp.providers.errors import ProviderError
 from wisp.providers.http import HttpTransport
@@ -14,7 +13,6 @@ from wisp.providers.transport import Response
 
 _FOREVER = 86_400.0
 """Seconds; how long an answer is waited for is the client's business."""
-_KEPT = "/%:@!$&'()*+,;=~-._"
 _TIMEOUTS = Timeouts(connect=10.0, first_byte=_FOREVER, idle=_FOREVER, progress=_FOREVER)
 
 
@@ -57,7 +55,7 @@ class HttpWeb:
             length = [("content-length", str(len(body)))] if body or method == "POST" else []
             sent = [*fixed, *headers.items(), *length]
             return _Answer(
-                await self._transport.request(method, url, _target(address), sent, body, _TIMEOUTS)
+                await self._transport.request(method, url, target_of(address), sent, body, _TIMEOUTS)
             )
         except ProviderError as exc:
             raise Lost(exc.message) from None
@@ -77,10 +75,3 @@ def checked(address: str) -> Url:
     if url.userinfo:
         raise ProviderError("the address of a server holds a name or password; use headers instead")
     return url
-
-
-def _target(address: str) -> str:
-    """What is asked for, exactly as the address has it: a slash at its end counts."""
-    parts = urlsplit(address)
-    path, query = quote(parts.path or "/", safe=_KEPT), quote(parts.query, safe=_KEPT + "?")
-    return f"{path}?{query}" if query else path

@@ -45,12 +45,17 @@ class HostNews:
         self._servers = servers
         self.offer: Callable[[Sequence[ServerTool]], None] = lambda tools: None
         """Has the next request offer these tools of servers."""
+        self._said: list[str] = []
         self._workspace = workspace
         self._backgrounds = backgrounds
         self._trusted = trusted
         self._touched: dict[str, None] = {}
         self._known: dict[str, bool] = {}
         """Folders that were looked into, and whether they have instructions."""
+
+    def say(self, text: str) -> None:
+        """Have this told at the next boundary."""
+        self._said.append(text)
 
     def touched(self, effects: Sequence[Effect]) -> None:
         """A call with these effects ran."""
@@ -67,7 +72,8 @@ class HostNews:
 
     def collect(self, history: Sequence[Message]) -> list[str]:
         """See `harness.ports.News`."""
-        told = [f"[{ended_line(one)}; process read shows its output]" for one in self._backgrounds.ended()]
+        told, self._said = self._said, []
+        told += [f"[{ended_line(one)}; process read shows its output]" for one in self._backgrounds.ended()]
         if self._servers is not None and (news := self._servers.news()):
             self.offer(self._servers.take())
             told += [f"[{line}]" for line in news]

@@ -7,6 +7,7 @@ Every setting has a class here; a test fails when one is missing.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -52,6 +53,7 @@ CLASSES: dict[str, Kind] = {
     "memory_limit": "narrowing",
     "max_retries": "user",
     "session_dir": "user",
+    "session_days": "user",
     "add_dir": "executing",
     "system_prompt": "executing",
     "append_system_prompt": "text",
@@ -62,6 +64,7 @@ CLASSES: dict[str, Kind] = {
     "permissions": "executing",
     "providers": "executing",
     "hooks": "executing",
+    "extensions": "executing",
     "mcp_servers": "executing",
 }
 """`text`: taken as it is.  `narrowing`: taken where it is stricter than the user's own.  `executing`: could
@@ -76,6 +79,8 @@ class ProjectFile(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     servers: dict[str, Any] = {}
     """What its `.mcp.json` lists, as it stands there."""
+    files: dict[str, str] = {}
+    """The project's files that its hooks and extensions run, by path below it, each with its digest."""
 
     @property
     def executing(self) -> dict[str, Any]:
@@ -83,6 +88,8 @@ class ProjectFile(msgspec.Struct, frozen=True):
         found = {k: v for k, v in self.layer.values.items() if CLASSES.get(k) == "executing"}
         permissions = found.pop("permissions", None)
         allow = permissions.get("allow") if isinstance(permissions, dict) else None
+        if self.files:
+            found["what they run"] = self.files
         return found | ({"permissions.allow": allow} if allow else {}) | self._listed
 
     @property
@@ -106,21 +113,97 @@ def read_project(folder: str) -> ProjectFile:
     except Refused:
         return ProjectFile(Layer(FILE, {}))
     wrong: list[Problem] = []
+    layer = Layer(FILE, {})
     try:
         settings, listed = (_read(workspace, name, wrong) for name in (FILE, SERVERS))
+        if settings is not None:
+            layer, problems = parse(FILE, settings)
+            wrong += problems
+        files = _run_by(workspace, layer.values)
     finally:
         workspace.close()
-    layer = Layer(FILE, {})
-    if settings is not None:
-        layer, problems = parse(FILE, settings)
-        wrong += problems
     servers: dict[str, Any] = {}
     if listed is not None:
         from wisp.host.mcpjson import server_list
 
         servers, problems = server_list(listed)
         wrong += problems
-    return ProjectFile(layer, tuple(wrong), servers)
+    return ProjectFile(layer, tuple(wrong), servers, files)
+
+
+def _run_by(workspace: Workspace, values: dict[str, Any]) -> dict[str, str]:
+    """The files of the project that its hooks' commands and its extensions name, each with its digest."""
+    found = {}
+    for word in sorted({*_words_of(values.get("hooks")), *_paths_of(values.get("extensions"))}):
+        try:
+            found[word] = read_whole(workspace, workspace.place(word), MOST_BYTES).digest
+        except Refused:
+            continue  # no file of the project
+    return found
+
+
+def _words_of(hooks: Any) -> list[str]:
+    """Whatever in the commands of hooks could be the name of a file below the project."""
+    groups = [group for event in hooks.values() for group in _list(event)] if isinstance(hooks, dict) else []
+    told = [
+        word
+        for group in groups
+        if isinstance(group, dict)
+        for hook in _list(group.get("hooks"))
+        if isinstance(hook, dict)
+        for word in (hook.get("command"), *_list(hook.get("args")))
+        if isinstance(word, str)
+    ]
+    plain = [re.sub(r"\"?\$\{?CLAUDE_PROJECT_DIR\}?\"?/", "./", word) for word in told]
+    words = [word for text in plain for word in (text, *re.split(r"[\s;&|<>()'\"`$={}]+", text))]
+    return [word.removeprefix("./") for word in words if 0 < len(word) < 4096 and "\0" not in word]
+
+
+def _paths_of(extensions: Any) -> list[str]:
+    tables = extensions.values() if isinstance(extensions, dict) else ()
+    paths = [table.get("path") for table in tables if isinstance(table, dict)]
+    return [path.removeprefix("./") for path in paths if isinstance(path, str) and path]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _pinned(project: ProjectFile, key: str, value: Any, own: Settings, problems: list[Problem]) -> Any:
+    """Hooks and extensions with the digests of the files that they were approved with."""
+    if key == "hooks" and isinstance(value, dict):
+        return {
+            event: [_hooks_pinned(project, group) for group in _list(group_list)]
+            for event, group_list in value.items()
+        }
+    if key == "extensions" and isinstance(value, dict):
+        for name in sorted(value.keys() & own.extensions.keys()):
+            why = f"the extension {name!r} of the project is ignored; your settings have one of that name"
+            problems.append(Problem(FILE, 0, why, f"extensions.{name}"))
+        value = {name: table for name, table in value.items() if name not in own.extensions}
+        return {
+            name: {
+                **table,
+                "sha256": project.files.get(str(table.get("path", "")).removeprefix("./"), "none"),
+            }
+            if isinstance(table, dict)
+            else table
+            for name, table in value.items()
+        }
+    return value
+
+
+def _hooks_pinned(project: ProjectFile, group: Any) -> Any:
+    if not isinstance(group, dict):
+        return group
+    hooks = []
+    for hook in _list(group.get("hooks")):
+        if isinstance(hook, dict):
+            named = _words_of({"": [{"hooks": [hook]}]})
+            files = {word: project.files[word] for word in named if word in project.files}
+            hook = {**hook, "files": files, "of_project": True}
+        hooks.append(hook)
+    return {**group, "hooks": hooks}
 
 
 def _read(workspace: Workspace, name: str, wrong: list[Problem]) -> bytes | None:
@@ -146,7 +229,7 @@ def admitted(project: ProjectFile, own: Settings, approved: str) -> tuple[Layer,
         elif key == "mcp_servers":
             continue
         elif kind == "text" or (kind == "executing" and trusted):
-            values[key] = value
+            values[key] = _pinned(project, key, value, own, problems)
         elif kind == "narrowing":
             narrow = _narrower(key, value, getattr(own, key))
             if narrow is not None:

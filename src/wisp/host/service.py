@@ -9,20 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from wisp.context.blocks import Block
 from wisp.context.ledger import ledger
-from wisp.context.templates import Shell
 from wisp.harness.channel import Fanout
 from wisp.harness.events import (
     QuestionAnswered,
     QuestionAsked,
-    QueuedMessage,
     QueueUpdated,
 )
-from wisp.harness.mailbox import QueueChanged, QueueFull
+from wisp.harness.mailbox import QueueFull
 from wisp.harness.runner import AgentHarness
 from wisp.host.client import CommandRefused
 from wisp.host.commands import (
@@ -32,12 +31,12 @@ from wisp.host.commands import (
     Cancel,
     Compact,
     Configure,
+    Detach,
     FollowUp,
     Name,
     Navigate,
     Prompt,
     QueueClear,
-    QueueCommand,
     QueueEdit,
     QueuePop,
     QueueSetMode,
@@ -48,14 +47,15 @@ from wisp.host.commands import (
 from wisp.host.events import ContextEstimated, Envelope, PlanSaved, SessionOpened
 from wisp.host.expanding import Expansion, expand
 from wisp.host.external import External
+from wisp.host.preparing import blocked, filled
 from wisp.host.questions import PendingApprovals, PendingQuestions
+from wisp.host.queueing import changed_queue
 from wisp.host.skills import Skills
 from wisp.host.snapshot import Snapshot
 from wisp.host.view import View, reduce
 from wisp.loop.events import AgentCompleted, ErrorReported, Event
 from wisp.loop.limits import Limits
-from wisp.messages.codec import ascii_json
-from wisp.messages.content import Text, ToolCall, UserBlock
+from wisp.messages.content import Text, UserBlock
 from wisp.messages.ids import Clock
 from wisp.messages.message import UserMessage
 from wisp.policy.modes import MODES
@@ -64,6 +64,10 @@ from wisp.session.fitting import reserve_of
 from wisp.session.keeping import Choice
 from wisp.session.runner import CodingSession
 from wisp.session.storage import StorageFailed
+
+if TYPE_CHECKING:
+    from wisp.host.extending import Extensions
+    from wisp.host.hooking import Hooking
 
 Attach = Callable[[Prompt], Awaitable[tuple[UserBlock, ...]]]
 """Reads the files that go along with a prompt.  Raises `CommandRefused`."""
@@ -89,7 +93,10 @@ class SessionHost:
         attach: Attach | None = None,
         on_close: Callable[[], Awaitable[None]] | None = None,
         external: External | None = None,
+        hooking: Hooking | None = None,
     ) -> None:
+        self.hooking = hooking
+        self.extensions: Extensions | None = None
         self._session = session
         self._snapshot = snapshot
         self._clock = clock
@@ -101,10 +108,12 @@ class SessionHost:
         self._save_plan = save_plan
         self.skills = skills or Skills(())
         self._values = values or {}
-        self._preparing: asyncio.Future[str] | None = None
+        self._preparing: asyncio.Future[tuple[str, str]] | None = None
         self._attach = attach
         self._on_close = on_close
         self.external = external or External()
+        self.let_go: Callable[[], Sequence[str]] = tuple
+        """Has the commands that are being waited for go on in the background; their names there."""
         self._subscribers = Fanout[Envelope]()
         self._seq = 0
         self._run: asyncio.Task[None] | None = None
@@ -177,9 +186,14 @@ class SessionHost:
         if isinstance(command, Prompt):
             self._start(command, await self._with_files(command))
         elif isinstance(command, Steer | FollowUp):
+            if why := await blocked(self.hooking, command.text):
+                raise CommandRefused(why)
             self._queue(command)
         elif isinstance(command, Cancel):
             self._cancel(command.reason)
+        elif isinstance(command, Detach):
+            if not self.let_go():
+                raise CommandRefused("no command is being waited for")
         elif isinstance(command, Approve):
             if self._approvals is None:
                 raise CommandRefused("this run asks nobody")
@@ -193,7 +207,7 @@ class SessionHost:
                 raise CommandRefused("this run asks nobody")
             self._questions.answer(command)
         elif isinstance(command, QueueEdit | QueuePop | QueueClear | QueueSetMode):
-            self._change_queue(command)
+            self._publish(changed_queue(self.harness, command))
         elif isinstance(command, Compact):
             self._session.window.ask_for(command.instructions)
         elif isinstance(command, Name):
@@ -246,26 +260,6 @@ class SessionHost:
         except QueueFull as exc:
             raise CommandRefused(str(exc)) from None
 
-    def _change_queue(self, command: QueueCommand) -> None:
-        queues = self.harness.queues
-        removed: tuple[QueuedMessage, ...] = ()
-        try:
-            queues.expect(command.revision)
-            if isinstance(command, QueueEdit):
-                queues.edit(command.id, self.harness.toolbox.masker.mask_plain(command.text))
-            elif isinstance(command, QueuePop):
-                taken = queues.take_back(command.id)
-                if taken is None:
-                    raise CommandRefused("nothing waits")
-                removed = (taken,)
-            elif isinstance(command, QueueClear):
-                removed = queues.clear()
-            else:
-                queues.set_mode(command.queue, command.mode)
-        except (QueueChanged, QueueFull) as exc:
-            raise CommandRefused(str(exc)) from None
-        self._publish(queues.state(removed))
-
     async def settled(self) -> None:
         """Until no run is in progress."""
         waiting = [work for work in (self._run, self._moving) if work is not None]
@@ -277,6 +271,10 @@ class SessionHost:
         if self.running:
             self._cancel("the program is closing")
             await self.settled()
+        if self.hooking is not None:
+            await self.hooking.close()
+        if self.extensions is not None:
+            await self.extensions.close()
         self._subscribers.close()
         self.harness.toolbox.close()
         self._session.close()
@@ -314,16 +312,19 @@ class SessionHost:
                 self._preparing.cancel()
 
     async def _serve(self, command: Prompt, files: tuple[UserBlock, ...], meant: Expansion | None) -> None:
-        text, timer = command.text, None
+        text, timer, why = command.text, None, ""
         if self._max_time is not None:
             loop = asyncio.get_running_loop()
             timer = loop.call_later(self._max_time, self._cancel, "max_time")
         try:
-            if meant is not None:
-                self._preparing = asyncio.ensure_future(self._filled(meant))
-                text = await self._preparing
+            if meant is not None or self.hooking is not None:
+                self._preparing = asyncio.ensure_future(self._prepared(text, meant))
+                text, why = await self._preparing
             words = (Text(text),) if text or not command.images else ()
-            last = await self._tell(UserMessage((*words, *files, *command.images)))
+            if why:
+                last = AgentCompleted("refused", 0, why)
+            else:
+                last = await self._tell(UserMessage((*words, *files, *command.images)))
         except asyncio.CancelledError:
             if self._preparing is None or not self._preparing.cancelled():
                 raise
@@ -340,17 +341,13 @@ class SessionHost:
         self._keep_plan(last)
         self._publish(last)
 
-    async def _filled(self, meant: Expansion) -> str:
-        """A command's text with the output of its lines of shell: each judged, and asked about, as a call."""
-        outputs: dict[int, str] = {}
-        for place, part in enumerate(meant.parts):
-            if isinstance(part, Shell):
-                call = ToolCall(self._clock.new_id(), "bash", ascii_json({"command": part.command}).decode())
-                await self._session.audit("command_shell", {"command": part.command, "of": meant.skill.name})
-                ready = await self.harness.toolbox.prepare(call, self._publish)
-                outcome = ready.failure or await ready.run(self._publish)
-                outputs[place] = outcome.text
-        return meant.text(outputs)
+    async def _prepared(self, typed: str, meant: Expansion | None) -> tuple[str, str]:
+        """What is said for what was typed, and why it is not to be said, where a hook says so."""
+        if why := await blocked(self.hooking, typed):
+            return typed, why
+        if meant is None:
+            return typed, ""
+        return await filled(meant, self.harness.toolbox, self._session.audit, self._clock, self._publish), ""
 
     def _keep_plan(self, last: AgentCompleted) -> None:
         """In plan mode: what the model ended with is the plan."""
@@ -374,7 +371,8 @@ class SessionHost:
                 if isinstance(event, AgentCompleted):
                     last = event
                 else:
-                    self._publish(event)
+                    shown = self.extensions.shown if self.extensions is not None else None
+                    self._publish(event if shown is None else await shown(event))
         return last
 
     async def _configure(self, command: Configure) -> None:

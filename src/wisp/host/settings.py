@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from wisp.host.showing import nearest
+from wisp.host.tables import ExtensionSettings, HookGroup, McpServerSettings
 from wisp.policy.modes import Mode
 
 OutputFormat = Literal["text", "json", "stream-json"]
@@ -89,57 +90,6 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deny: tuple[str, ...] = ()
 
 
-class Hook(msgspec.Struct, frozen=True):
-    """One command that is run at an event."""
-
-    command: str
-    type: Literal["command"] = "command"
-    timeout: Annotated[float, msgspec.Meta(gt=0, le=86400)] | None = None
-    """Seconds; 60 unless set."""
-
-
-class HookGroup(msgspec.Struct, frozen=True):
-    """The hooks of one event for some tools."""
-
-    hooks: tuple[Hook, ...] = ()
-    matcher: str = ""
-    """A regular expression over the whole name of the tool; empty or `*` for all."""
-
-
-class McpOAuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One `[mcp_servers.NAME.oauth]` table, for servers that let no client register itself."""
-
-    client_id: str = ""
-    client_secret: str = ""
-    scopes: tuple[str, ...] = ()
-
-
-class McpServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One `[mcp_servers.NAME]` table: a program to start, or an address."""
-
-    command: str | tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = {}
-    """All that the program sees besides a few harmless variables."""
-    cwd: str = ""
-    """The folder it starts in; the working directory unless set."""
-    url: str = ""
-    headers: dict[str, str] = {}
-    type: Literal["", "stdio", "http", "streamable-http"] = ""
-    sandbox: Literal["auto", "off"] = "auto"
-    """`off`: outside of the sandbox of commands."""
-    timeout: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 30.0
-    """Seconds until its tools must be known."""
-    call_timeout: Annotated[float, msgspec.Meta(gt=0, le=86400)] = 300.0
-    """Seconds that one call may take."""
-    enabled: bool = True
-    tools: tuple[str, ...] | None = None
-    """Patterns of the tools that are offered; all unless set."""
-    disabled_tools: tuple[str, ...] = ()
-    """Patterns of those that are not."""
-    oauth: McpOAuthSettings | None = None
-
-
 class Settings(msgspec.Struct, frozen=True):
     """Every setting, merged.  Names are those of the options, with `_`."""
 
@@ -178,6 +128,8 @@ class Settings(msgspec.Struct, frozen=True):
     """Most memory (address space), in MiB, of each process of a command; none unless set."""
     max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] = 3
     session_dir: str = ""
+    session_days: Count | None = None
+    """Days after which a session without a name, not used meanwhile, goes to the trash; never unless set."""
     add_dir: tuple[str, ...] = ()
     system_prompt: str = ""
     append_system_prompt: str = ""
@@ -191,7 +143,9 @@ class Settings(msgspec.Struct, frozen=True):
     permissions: Permissions = Permissions()
     providers: dict[str, ProviderSettings] = {}
     hooks: dict[str, tuple[HookGroup, ...]] = {}
-    """Commands around tool calls, by event."""
+    """Commands that are run at events, by event."""
+    extensions: dict[str, ExtensionSettings] = {}
+    """Python code that adds tools, commands, providers and more, by name."""
     mcp_servers: dict[str, McpServerSettings] = {}
     """Programs and services with tools of their own, by name."""
 
@@ -267,7 +221,7 @@ def environment_layers(env: Mapping[str, str]) -> list[Layer]:
     layers = []
     for name in Settings.__struct_fields__:
         value = env.get(f"WISP_{name.upper()}")
-        if not value or name in ("permissions", "providers", "hooks", "mcp_servers"):
+        if not value or name in ("permissions", "providers", "hooks", "extensions", "mcp_servers"):
             continue
         parsed: Any = (
             tuple(filter(None, value.split(",")))
@@ -291,7 +245,7 @@ def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
         for key, value in taken.items():
             found[key] = _combine(key, found.get(key), value)
             origins[key] = layer.source
-            if key == "mcp_servers":
+            if key in ("mcp_servers", "extensions"):
                 origins |= {f"{key}.{name}": layer.source for name in value}
     return Resolved(Settings(**found), origins, tuple(wrong))
 
@@ -341,7 +295,9 @@ def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[tupl
             continue
         taken, more = _lenient(table, inner, (*here, name))
         bad += more
-        if not (more and table is McpServerSettings):  # half of it would be another server, or a wider one
+        if not (
+            more and table in (McpServerSettings, ExtensionSettings)
+        ):  # half of it would be another server, or a wider one
             built[name] = table(**taken)
     return built, bad
 
@@ -350,6 +306,7 @@ _TABLES: dict[str, type[msgspec.Struct]] = {
     "providers": ProviderSettings,
     "models": ModelSettings,
     "mcp_servers": McpServerSettings,
+    "extensions": ExtensionSettings,
 }
 
 
@@ -358,7 +315,7 @@ def _combine(key: str, old: Any, new: Any) -> Any:
         return new
     if key == "permissions":
         return Permissions((*old.allow, *new.allow), (*old.deny, *new.deny))
-    if key in ("providers", "mcp_servers"):
+    if key in ("providers", "mcp_servers", "extensions"):
         return {**old, **new}
     if key == "hooks":
         return {event: (*old.get(event, ()), *new.get(event, ())) for event in {**old, **new}}

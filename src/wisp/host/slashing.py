@@ -12,6 +12,7 @@ from wisp.host.commands import (
     Cancel,
     Compact,
     Configure,
+    Detach,
     FollowUp,
     Name,
     Navigate,
@@ -51,7 +52,13 @@ class Slashes:
             SlashCommand(name, prompt.description, prompt.hint)
             for name, prompt in self._talk.host.external.prompts().items()
         ]
-        return [*slash.COMMANDS, *more, *prompts]
+        extensions = self._talk.host.extensions
+        added = [
+            SlashCommand(name, command.about, command.arguments, "any")
+            for name, (command, _) in (extensions.commands() if extensions is not None else {}).items()
+            if slash.find(name) is None
+        ]
+        return [*slash.COMMANDS, *more, *added, *prompts]
 
     async def slash(self, line: str) -> Reply:
         """Do what a line that begins with `/` says.
@@ -62,6 +69,8 @@ class Slashes:
         name, rest = slash.split(line)
         command = slash.find(name)
         if command is None:
+            if (said := await self._of_extension(name, rest)) is not None:
+                return said
             if self._talk.host.skills.find(name) is None:
                 try:
                     line = await self._talk.host.external.prompt(name, rest)
@@ -80,6 +89,17 @@ class Slashes:
             raise CommandRefused(str(exc.args[0] if exc.args else exc)) from None
         except OSError as exc:
             raise CommandRefused(f"{exc.filename or command.name}: {exc.strerror or exc}") from None
+
+    async def _of_extension(self, name: str, rest: str) -> Reply | None:
+        """What a command of an extension came to; None where there is none of that name."""
+        extensions = self._talk.host.extensions
+        if extensions is None or name not in extensions.commands() or self._talk.host.skills.find(name):
+            return None
+        said = await extensions.command(name, rest)
+        if isinstance(said, str):
+            return Reply(said)
+        await self._talk.send(Prompt(said.text))
+        return Reply(started=True)
 
     async def _do_help(self, rest: str) -> Reply:
         rows = []
@@ -128,6 +148,10 @@ class Slashes:
             raise CommandRefused("no run is in progress")
         await self._talk.send(Cancel())
         return Reply()
+
+    async def _do_detach(self, rest: str) -> Reply:
+        await self._talk.send(Detach())
+        return Reply("it goes on in the background")
 
     async def _do_model(self, rest: str) -> Reply:
         if not rest:
@@ -239,6 +263,13 @@ class Slashes:
 
     async def _do_mcp(self, rest: str) -> Reply:
         return Reply(servers_text(self._talk.snapshot()))
+
+    async def _do_hooks(self, rest: str) -> Reply:
+        rows = await asyncio.to_thread(self._talk.library.hooks)
+        return Reply(
+            "\n".join(f"{r['event']} {r['matcher'] or '*'}: {r['command']} ({r['source']})" for r in rows)
+            or "the settings name no hooks"
+        )
 
     async def _do_copy(self, rest: str) -> Reply:
         answer = self._talk.host.view.run.answer

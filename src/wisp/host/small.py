@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,6 +23,7 @@ from wisp.policy.decide import Policy, decide
 
 if TYPE_CHECKING:
     from wisp.host.exchanging import Arrived, Exported
+    from wisp.host.replaying import Answered, Compared, Rebuilt
     from wisp.host.scrubbing import ScrubReport
     from wisp.host.store import SessionStore
 
@@ -69,6 +70,24 @@ class HostLibrary:
         from wisp.host.exchanging import import_session
 
         return import_session(self._configured(), self._clock, file, source)
+
+    def rebuilt(self, prefix: str, entry: str = "") -> Iterator[Rebuilt]:
+        """The requests of a session once more, beside what was sent; with `entry` the one made there."""
+        from wisp.host.replaying import rebuilt
+
+        return rebuilt(self._configured(), prefix, entry)
+
+    def ask_other(self, one: Rebuilt) -> Answered:
+        """What the configured model says to a request that another was asked."""
+        from wisp.host.replaying import ask_other
+
+        return ask_other(self._request, self._configured(), self._env, self._clock, one)
+
+    def compared(self, prefix: str, file: str) -> Iterator[Compared]:
+        """Every call of a session under the permissions of the settings in `file`."""
+        from wisp.host.replaying import compared
+
+        return compared(self._configured(), prefix, file)
 
     def models(self, words: str = "", *, all_: bool = False) -> list[dict[str, Any]]:
         """Models that settings name, that a running local server offers, and the catalogue's of vendors
@@ -164,6 +183,12 @@ class HostLibrary:
         for name, value in sorted(project.executing.items()):
             said += f"\nits settings may: {name} = {value!r}"
         return said
+
+    def hooks(self) -> list[dict[str, str]]:
+        """Each hook that is run here: its event, its matcher, its command, and where it comes from."""
+        from wisp.host.hookrun import listed
+
+        return listed(self._configured().settings.hooks)
 
     def judge(self, command: str) -> tuple[str, str]:
         """What would become of a shell command here, as `(verdict, reason)`; nothing is run."""

@@ -6,6 +6,7 @@ host, not here; this refuses and names who has it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -190,18 +191,24 @@ class SessionStore:
     def prune(self, days: float | None, *, do_it: bool) -> list[SessionInfo]:
         """Throw away sessions that were not used for `days` days, and delete what was thrown away long ago.
 
-        Sessions with a name and archived ones stay.  Returns those that go, or would.
+        Sessions with a name, archived ones and those in use stay.  Returns those that went, or would.
         """
         now = self._clock.now()
         old = [
             i for i in self.listed() if days is not None and not i.name and now - i.modified > days * 86_400
         ]
         gone = [i for i in self.listed(shelf=TRASH) if now - os.lstat(i.path).st_ctime > TRASH_DAYS * 86_400]
-        for info in old if do_it else ():
-            self._shelve(info.path, TRASH)
-        for info in gone if do_it else ():
-            self._exclusive(lambda path=info.path: destroy(path))  # type: ignore[misc]
-        return [*old, *gone]
+        if not do_it:
+            return [*old, *gone]
+        went = []
+        for info in (*old, *gone):
+            with contextlib.suppress(OpenFailed):  # in use
+                if info.shelf:
+                    self._exclusive(lambda path=info.path: destroy(path))  # type: ignore[misc]
+                else:
+                    self._shelve(info.path, TRASH)
+                went.append(info)
+        return went
 
     def _shelve(self, path: str, shelf: str) -> SessionInfo:
         folder = os.path.basename(os.path.dirname(path))

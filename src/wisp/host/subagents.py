@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from wisp.context.blocks import Block, block
 from wisp.harness.events import ToolApprovalRequested, ToolApprovalResolved
-from wisp.harness.ports import ApprovalAnswer, Approver, CallHooks
+from wisp.harness.ports import ApprovalAnswer, Approver
 from wisp.host.agents import DESCRIPTION_MOST, TOLD_MOST, WRITING, Agent
 from wisp.host.assemble import Around, assemble_host
 from wisp.host.commands import Prompt
@@ -30,6 +30,7 @@ from wisp.host.events import (
     ToolCalled,
     ToolExecutionStarted,
 )
+from wisp.host.external import is_of
 from wisp.host.service import SessionHost
 from wisp.host.settings import Settings
 from wisp.loop.limits import Limits
@@ -45,6 +46,9 @@ from wisp.session.records import spent_beside
 from wisp.session.storage import MemoryStorage
 from wisp.tools.base import RunContext, Tool
 from wisp.tools.task import Helper, TaskTool
+
+if TYPE_CHECKING:
+    from wisp.host.hooking import Below, Hooking
 
 State = Literal["begun", "working", "ended"]
 
@@ -88,7 +92,7 @@ class Parts(msgspec.Struct, frozen=True):
     """Makes tools of its own for one subagent; blocking.  Raises `ToolFailure`."""
     model: Callable[[str], Awaitable[Model]]
     """Finds a model by its name; empty for the conversation's own.  Raises `ToolFailure`."""
-    hooks: CallHooks | None
+    hooking: Hooking | None
     approver: Approver | None
 
 
@@ -118,9 +122,12 @@ class Subagents:
         kit = await asyncio.to_thread(self._parts.kit, agent)
         work = _Work(self, agent, label or name, context)
         try:
-            child = self._child(agent, model, kit, work)
+            hooking = self._parts.hooking
+            below = await hooking.below(context.call_id, name) if hooking is not None else None
+            child = self._child(agent, model, kit, work, below)
             try:
-                outcome = await work.follow(child, prompt)
+                told = f"{prompt}\n\n{below.context}" if below is not None and below.context else prompt
+                outcome = await work.follow(child, told)
             finally:
                 await uncancelled(child.close())
                 note = await uncancelled(_finished(kit))
@@ -131,7 +138,7 @@ class Subagents:
             await uncancelled(asyncio.to_thread(kit.close))
             await uncancelled(model.close())
 
-    def _child(self, agent: Agent, model: Model, kit: Kit, work: _Work) -> SessionHost:
+    def _child(self, agent: Agent, model: Model, kit: Kit, work: _Work, hooks: Below | None) -> SessionHost:
         parts, parent = self._parts, self._parent()
         approver = work if parts.approver is not None else None
         gate = parent.harness.toolbox.gate.below(_rights(agent, kit.cwd), approver)
@@ -154,7 +161,11 @@ class Subagents:
             tools=tools,
             gate=gate,
             approvals=None,
-            around=Around(hooks=parts.hooks, ledger=parent.harness.share("of the subagent", Limits())),
+            around=Around(
+                hooks=hooks.calls if hooks is not None else None,
+                boundary=hooks.boundary if hooks is not None else None,
+                ledger=parent.harness.share("of the subagent", Limits()),
+            ),
             storage=MemoryStorage(),
             session_id=parts.clock.new_id(),
             resumed=False,
@@ -335,7 +346,7 @@ def _rights(agent: Agent, cwd: str) -> Callable[[Policy], Policy]:
     that only reads."""
 
     def made(policy: Policy) -> Policy:
-        mode = policy.mode if agent.writes else "read-only"
+        mode = policy.mode if agent.acts else "read-only"
         return msgspec.structs.replace(policy, mode=mode, root=cwd)
 
     return made
@@ -345,4 +356,4 @@ def _chosen(agent: Agent, tools: Sequence[Tool]) -> list[Tool]:
     names = agent.tools
     if names is None:
         return [tool for tool in tools if tool.spec.name not in {*WRITING, "process"}]
-    return [tool for tool in tools if tool.spec.name in names]
+    return [tool for tool in tools if any(is_of(tool.spec.name, name) for name in names)]

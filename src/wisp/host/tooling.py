@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from wisp.harness.ports import Questioner
 from wisp.host.client import OpenFailed
@@ -19,6 +20,9 @@ from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box
 from wisp.workspace.root import Workspace
 
+if TYPE_CHECKING:
+    from wisp.host.extending import Extensions
+
 
 def offered(
     configured: Configured,
@@ -26,6 +30,7 @@ def offered(
     skills: Skills,
     questioner: Questioner | None,
     own: Sequence[Tool],
+    extensions: Extensions | None = None,
 ) -> Sequence[Tool]:
     """Everything the model is offered: what is always there, what makes sense here, a program's own.
 
@@ -41,7 +46,10 @@ def offered(
         raise OpenFailed(f"two tools are named {twice!r}; give one of them another name", 2)
     more = (*skill_tools(configured, skills), *_talking_tools(questioner))
     others = [tool for tool in (*built_in, *more) if tool.spec.name not in named]
-    return _offered([*others, *own], configured.settings)
+    found = [*others, *own]
+    if extensions is not None:
+        found += extensions.tools({tool.spec.name for tool in found})
+    return _offered(found, configured.settings)
 
 
 def built_in_tools(

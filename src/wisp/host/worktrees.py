@@ -1,7 +1,6 @@
 """A copy of a repository's working folder, made and taken back by git: where a subagent may write.
 
-It begins as the folder is now, changes that were not committed included, and ends as a patch.  Git is run
-with nothing of a repository's configuration that runs programs at these commands.
+It begins as the folder is now, changes that were not committed included, and ends as a patch.
 """
 
 from __future__ import annotations
@@ -11,15 +10,9 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 
+from wisp.host.gitrun import Git, GitFailed
 from wisp.messages.tool import ToolFailure
-from wisp.workspace.errors import Refused
-from wisp.workspace.process import quiet_environment, run
-from wisp.workspace.stop import StopToken
 
-PATIENCE = 120.0
-"""Seconds for one git command."""
-MOST_OUTPUT = 64 << 20
-_INERT = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "diff.ignoreSubmodules=all")
 _NOBODY = {
     "GIT_AUTHOR_NAME": "wisp",
     "GIT_AUTHOR_EMAIL": "wisp@localhost",
@@ -42,8 +35,7 @@ class Worktree:
 
     def __init__(self, source: str, env: Mapping[str, str], now: Callable[[], float]) -> None:
         self._source = source
-        self._env = {**quiet_environment(env), **_NOBODY}
-        self._now = now
+        self._run = Git(env, now)
         top = self._git(source, "rev-parse", "--show-toplevel").decode().strip()
         self._start = self._as_it_is(top)
         self._base = tempfile.mkdtemp(prefix="wisp-worktree-")
@@ -92,32 +84,7 @@ class Worktree:
         shutil.rmtree(self._base, ignore_errors=True)
 
     def _git(self, folder: str, *words: str, more: Mapping[str, str] | None = None) -> bytes:
-        out, err = bytearray(), bytearray()
-
-        def take(piece: bytes) -> bool:
-            out.extend(piece)
-            return len(out) <= MOST_OUTPUT
-
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            ending = run(
-                ["git", *_INERT, *words],
-                cwd=descriptor,
-                env={**self._env, **(more or {})},
-                timeout=PATIENCE,
-                stop=StopToken(),
-                now=self._now,
-                output=take,
-                errors=err.extend,
-            )
-        except Refused as exc:
-            raise ToolFailure(
-                "unavailable", f"git is needed for a worktree and could not be run: {exc}"
-            ) from None
-        finally:
-            os.close(descriptor)
-        if ending.code != 0:
-            said = err.decode("utf-8", "replace").strip().splitlines()
-            why = said[-1] if said else f"it ended with {ending.how} {ending.code}"
-            raise ToolFailure("unavailable", f"a worktree for the subagent could not be had: {why}")
-        return bytes(out)
+            return self._run(folder, *words, more={**_NOBODY, **(more or {})})
+        except GitFailed as exc:
+            raise ToolFailure("unavailable", f"a worktree for the subagent could not be had: {exc}") from None

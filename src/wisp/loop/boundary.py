@@ -32,6 +32,8 @@ class Decision(msgspec.Struct, frozen=True):
 
     stop: str = ""
     """End the run, and why."""
+    refused: bool = False
+    """With `stop`: somebody forbids what comes, rather than cancelling it."""
     messages: tuple[Message, ...] | None = None
     rebase: Rebase | None = None
     extra: tuple[UserMessage, ...] = ()

@@ -130,7 +130,9 @@ class Batch:
             ready = slot.ready
             if ready is None or ready.failure is not None or self._over():
                 continue
-            intent = CallIntent(self._turn, slot.call, slot.result_id, ready.replay, ready.effectful)
+            intent = CallIntent(
+                self._turn, slot.call, slot.result_id, ready.replay, ready.effectful, ready.effects
+            )
             try:
                 await uncancelled(self._guard.about_to(intent))
             except asyncio.CancelledError:

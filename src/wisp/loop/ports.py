@@ -10,7 +10,7 @@ import msgspec
 from wisp.loop.events import Event, QueueMessageInjected
 from wisp.messages.content import ToolCall
 from wisp.messages.message import AssistantMessage, Message, ToolResult
-from wisp.messages.tool import Replay, ToolOutcome, ToolSpec
+from wisp.messages.tool import Effect, Replay, ToolOutcome, ToolSpec
 from wisp.messages.usage import Usage
 from wisp.providers.base import ModelRequest
 
@@ -23,6 +23,11 @@ class RequestIntent(msgspec.Struct, frozen=True):
 
     turn: int
     result_id: str
+    request: ModelRequest
+    provider: str
+    """Who is asked."""
+    api: str
+    """The dialect it is asked in."""
 
 
 class CallIntent(msgspec.Struct, frozen=True):
@@ -33,6 +38,8 @@ class CallIntent(msgspec.Struct, frozen=True):
     result_id: str
     replay: Replay
     effectful: bool
+    effects: tuple[Effect, ...] = ()
+    """What it declared to do."""
 
 
 class EffectGuard(Protocol):
@@ -77,6 +84,11 @@ class ReadyCall(Protocol):
     @property
     def effectful(self) -> bool:
         """Whether running it may change something."""
+        ...
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What it declared to do."""
         ...
 
     @property

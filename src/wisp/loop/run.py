@@ -164,7 +164,7 @@ class Run:
             return
         decision = await self._decision(ended is not None)
         if decision.stop:
-            self._end("cancelled", decision.stop)
+            self._end("refused" if decision.refused else "cancelled", decision.stop)
             return
         try:
             self.messages = reshaped(self.messages, decision) or self.messages
@@ -252,9 +252,11 @@ class Run:
             self._spend(None, None)
             self._cancelled()
             return
-        stream = AnswerStream(self.provider, self._request(), turn, message_id)
+        request = self._request()
+        stream = AnswerStream(self.provider, request, turn, message_id)
         try:
-            await self.guard.about_to(RequestIntent(turn, message_id))
+            who = self.provider
+            await self.guard.about_to(RequestIntent(turn, message_id, request, who.name, who.api))
             if self._cancelled():
                 self._spend(None, None)
                 return

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from wisp.mcp.shape import misfit
 from wisp.messages.codec import ascii_json, clean
 from wisp.messages.content import Image, ResultBlock, Text
 from wisp.messages.tool import ToolOutcome
@@ -22,10 +23,11 @@ Keep = Callable[[bytes], str]
 """Keeps a whole text in a file; where that is, or empty where it could not be kept."""
 
 
-def outcome_of(result: Mapping[str, Any], keep: Keep) -> ToolOutcome:
+def outcome_of(result: Mapping[str, Any], keep: Keep, output: Any = None) -> ToolOutcome:
     """The outcome in the result of `tools/call`.
 
     Args:
+        output: the schema that structured results should fit; None where there is none.
         keep: called where the text is longer than a model is shown.
     """
     parts: list[str] = []
@@ -44,13 +46,24 @@ def outcome_of(result: Mapping[str, Any], keep: Keep) -> ToolOutcome:
         parts.append(ascii_json(structured).decode())
     text = _bounded(plain_output(clean("\n".join(part for part in parts if part))), keep)
     failed = result.get("isError") is True
+    odd = "" if output is None or failed else _odd(structured, output)
     if failed:
         text = f"error (tool_error): {text or 'the tool failed and gave no reason'}"
     elif not text and not images:
         text = "(the tool gave no result)"
+    if odd:
+        text += f"\n[the server breaks its word: {odd}; do not rely on the form of this result]"
     blocks: tuple[ResultBlock, ...] = (*((Text(text),) if text else ()), *images)
-    details = {"structured": structured} if structured is not None else {}
+    details = {"structured": structured} if structured is not None and not odd else {}
     return ToolOutcome(blocks, failed, "tool_error" if failed else "", details)
+
+
+def _odd(structured: Any, output: Any) -> str:
+    """How a result differs from the schema that its server published for it; empty where it fits."""
+    if structured is None:
+        return "it published a schema for its results, and this one is not structured"
+    wrong = misfit(structured, output)
+    return f"its structured result does not fit the schema it published: {clean(wrong)}" if wrong else ""
 
 
 def _block(item: Mapping[str, Any]) -> str | Image:

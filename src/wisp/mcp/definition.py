@@ -32,6 +32,8 @@ class Definition(msgspec.Struct, frozen=True):
     """What the server says of effects (`readOnlyHint` and so on): shown to people, believed by nobody."""
     marks: Marks = {}
     """Arguments that stand in HTTP headers too."""
+    output: Any = None
+    """JSON Schema of its structured results; None where it says nothing of them."""
 
     @property
     def digest(self) -> str:
@@ -78,7 +80,12 @@ def _definition(name: str, item: dict[str, Any]) -> Definition | str:
         words(item.get("title") or hints.get("title"), 200),
         {key: value for key, value in hints.items() if isinstance(value, bool)},
         marked,
+        _output(item.get("outputSchema")),
     )
+
+
+def _output(schema: Any) -> Any:
+    return schema if isinstance(schema, dict) and len(ascii_json(schema)) <= MOST_SCHEMA else None
 
 
 def words(text: Any, most: int = MOST_WORDS) -> str:

@@ -19,6 +19,8 @@ from wisp.mcp.prompts import Prompt, prompts
 from wisp.mcp.session import Session, Unusable
 from wisp.messages.tool import ToolFailure
 
+MOST_INSTRUCTIONS = 2_000
+"""Characters of what a server says of its use."""
 Status = Literal["configured", "known", "started", "used", "failed"]
 """Named in settings; its tools were seen and it does not run; it runs; a call of it succeeded; it cannot be
 used."""
@@ -107,6 +109,11 @@ class Server:
     def capabilities(self) -> dict[str, Any]:
         """What it says it can do; empty while it does not run."""
         return self._session.capabilities if self._session is not None and self.running else {}
+
+    @property
+    def instructions(self) -> str:
+        """What it says of its use; empty for nothing, and before it runs."""
+        return words(self._session.instructions, MOST_INSTRUCTIONS) if self._session is not None else ""
 
     @property
     def starting(self) -> bool:

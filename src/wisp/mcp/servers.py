@@ -41,6 +41,7 @@ class Servers:
         self._taken: tuple[ServerTool, ...] = ()
         self._fresh = False
         self._told: dict[str, str] = {}
+        self._introduced: set[str] = set()
         self.tell: Callable[[str], None] = lambda said: None
         """Told, in words for a person, of a server that fails later than the first `take`."""
 
@@ -88,6 +89,16 @@ class Servers:
             ]
         return tuple(sorted(found, key=lambda tool: tool.spec.name))
 
+    def introductions(self) -> dict[str, str]:
+        """What servers with tools say of their use, by name; of each server once."""
+        found = {}
+        for server in self._all:
+            if server.tools and server.plan.name not in self._introduced:
+                self._introduced.add(server.plan.name)
+                if server.instructions:
+                    found[server.plan.name] = server.instructions
+        return found
+
     def prompts(self) -> dict[str, tuple[Server, Prompt]]:
         """The prompts of all servers, by the name a person types."""
         found = {}
@@ -121,7 +132,10 @@ class Servers:
             lines += _line(server.plan.name, "new tools", new)
             lines += _line(server.plan.name, "tools described otherwise than before", changed)
             lines += _line(server.plan.name, "tools no longer there", gone)
-        return tuple(lines) if before != after else ()
+        if before == after:
+            return ()
+        said = [introduction(name, text) for name, text in self.introductions().items()]
+        return (*lines, *said)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -139,6 +153,11 @@ class Servers:
     async def close(self) -> None:
         """End all of them, together."""
         await asyncio.gather(*(server.close() for server in self._all))
+
+
+def introduction(server: str, text: str) -> str:
+    """What a server says of its use, as a model is told it."""
+    return f"the MCP server {server!r} (whoever wrote it, not the user) says of its use: {text}"
 
 
 def _line(server: str, what: str, names: Sequence[str]) -> list[str]:

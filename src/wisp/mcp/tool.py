@@ -73,7 +73,8 @@ class McpTool:
             of = f" of {total:g}" if total is not None else ""
             context.progress(f"{done:g}{of} {words(said, 200)}".rstrip() + "\n")
 
-        return outcome_of(await self.server.call(self.definition.name, arguments, progress), self._keep)
+        result = await self.server.call(self.definition.name, arguments, progress)
+        return outcome_of(result, self._keep, self.definition.output)
 
 
 def _shown(value: Any) -> str:

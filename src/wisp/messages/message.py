@@ -41,6 +41,8 @@ class Native(msgspec.Struct, frozen=True, omit_defaults=True):
     items: tuple[str, ...] = ()
     """JSON texts of its items, blocks or parts, in order, byte for byte."""
     response_id: str = ""
+    request: str = ""
+    """SHA-256 of the bytes that were sent for it, as hex digits; empty where nobody noted it."""
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag="assistant", omit_defaults=True):

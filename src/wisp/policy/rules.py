@@ -68,6 +68,8 @@ def denies(rule: Rule, tool: str, effect: Effect, root: str) -> bool:
         return False
     if effect.kind == "execute":
         return denied_by(rule.pattern, effect.target)
+    if effect.kind == "network":
+        return _host(rule.pattern, effect.target)
     return _path(rule.pattern, effect.target, root)
 
 
@@ -79,6 +81,8 @@ def allows(rule: Rule, tool: str, effect: Effect, root: str) -> bool:
         return False
     if effect.kind == "execute":
         return allowed_by(rule.pattern, effect.target)
+    if effect.kind == "network":
+        return _host(rule.pattern, effect.target)
     return _path(rule.pattern, effect.target, root)
 
 
@@ -86,6 +90,11 @@ def _of_server(tool: str, name: str) -> bool:
     """Whether `tool` is of the MCP server that a rule names; no server's part of a name holds `__`."""
     server = name.removesuffix("__*")
     return server.startswith("mcp__") and "__" not in server[5:] and tool.startswith(f"{server}__")
+
+
+def _host(pattern: str, target: str) -> bool:
+    """Whether a host is that of a rule, or below it with `*.`; a port is named where it is not the usual."""
+    return fnmatchcase(target, pattern.removeprefix("domain:").lower())
 
 
 def _path(pattern: str, target: str, root: str) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 
 from wisp.messages.content import AssistantBlock, ToolCall
 from wisp.messages.ids import Clock
+from wisp.messages.message import Native
 from wisp.providers.address import Url, parse_url
 from wisp.providers.assemble import Assembler
 from wisp.providers.base import ModelRequest
@@ -123,6 +124,8 @@ class HttpProvider:
                         for event in await run.more():
                             if wire.names:
                                 event = _own_names(event, wire.names)
+                            if isinstance(event, Finished):
+                                event = run.noted(event)
                             grammar.feed(event)
                             run.assembler.feed(event)
                             yield event
@@ -142,7 +145,7 @@ class HttpProvider:
                 delay, wire = 0.0, self._builder.build(request, whole=True)
                 reason = f"the stored response cannot be continued; sending the whole conversation ({reason})"
             if delay is None:
-                partial = run.assembler.partial(reason, run.target.native()) if grammar.begun else None
+                partial = run.assembler.partial(reason, run.native()) if grammar.begun else None
                 yield Failed(error.kind, reason, error.status, partial, error.retryable)
                 return
             again = Retrying(attempt + 1, self._policy.max_retries + 1, delay, reason, error.status)
@@ -278,6 +281,23 @@ class _Attempt:
                 secrets=provider._secrets,
             )
         raise error_of_page(kind, body, provider._secrets)
+
+    def noted(self, event: Finished) -> Finished:
+        """`event` with the digest of the bytes that were sent for it."""
+        message = event.message
+        if message.native is None:
+            return event
+        native = msgspec.structs.replace(message.native, request=self._digest())
+        return Finished(msgspec.structs.replace(message, native=native))
+
+    def native(self) -> Native:
+        """The record of who was answering, with the digest of what was sent."""
+        return msgspec.structs.replace(self.target.native(), request=self._digest())
+
+    def _digest(self) -> str:
+        import hashlib  # 1 ms, paid while the answer is being made
+
+        return hashlib.sha256(self._wire.body).hexdigest()
 
     async def more(self) -> list[ProviderEvent]:
         """The events of the next bytes.

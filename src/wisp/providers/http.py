@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import h11
@@ -41,6 +41,7 @@ class HttpTransport:
         proxies: `HTTP_PROXY` and its relatives, as the caller read them.
         ca_bundle: a file of certificate authorities to trust instead of the system's.
         client_cert: a certificate and its key to show, as two file names; the second may be empty.
+        pin: says which network address a direct connection is made to, instead of looking the name up.
     """
 
     def __init__(
@@ -48,7 +49,9 @@ class HttpTransport:
         proxies: Mapping[str, str] | None = None,
         ca_bundle: str = "",
         client_cert: tuple[str, str] | None = None,
+        pin: Callable[[Url], Awaitable[str]] | None = None,
     ) -> None:
+        self._pin = pin
         self._proxies = dict(proxies or {})
         self._ca_bundle = ca_bundle
         self._client_cert = client_cert
@@ -145,8 +148,9 @@ class HttpTransport:
         tls = self._context() if url.scheme == "https" else None
         try:
             async with asyncio.timeout(timeouts.connect):
+                host = url.host if self._pin is None else await self._pin(url)
                 reader, writer = await asyncio.open_connection(
-                    url.host,
+                    host,
                     url.port,
                     ssl=tls,
                     server_hostname=url.host if tls is not None else None,

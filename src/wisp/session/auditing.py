@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from wisp.harness.events import ToolApprovalRequested, ToolApprovalResolved
 from wisp.harness.gate import Gate
 from wisp.loop.events import (
@@ -82,8 +84,11 @@ class Auditor:
         while self._told < len(self._gate.denials):
             denial = self._gate.denials[self._told]
             self._told += 1
-            facts = {"call_id": denial.call_id, "tool": denial.tool, "summary": denial.summary}
-            await self._audit("denial", {**facts, "reason": denial.reason, "headless": denial.headless})
+            facts: Facts = {"call_id": denial.call_id, "tool": denial.tool, "summary": denial.summary}
+            facts |= {"reason": denial.reason, "headless": denial.headless}
+            if denial.effects:
+                facts["effects"] = msgspec.to_builtins(denial.effects)
+            await self._audit("denial", facts)
 
     async def _answered(self, event: ToolApprovalResolved) -> None:
         facts: Facts = {"call_id": event.call_id, "tool": event.name, "approved": event.approved}

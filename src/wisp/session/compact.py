@@ -1,19 +1,19 @@
 """What is left out of a conversation that no longer fits, and what stays.  Pure.
 
 First old outputs of tools are cut to a line each.  If that is not enough, the older part becomes a summary:
-what the user said, a model's account of the rest, and the files that were read and changed.  Calls and their
-results are never separated, and what stays is always a lawful history.
+what the user said, a model's account of the rest, the files that were read and changed, and the skills
+that were loaded.  Calls and their results are never separated, and what stays is always a lawful history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from wisp.messages.content import Text
 from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
-from wisp.session.earlier import SAID_ALL, Earlier, clip, lines_of, squeezed, touch
+from wisp.session.earlier import SAID_ALL, Earlier, clip, lines_of, skills_of, squeezed, touch
 
 KEEP_GROUPS = 3
 """Newest exchanges whose outputs are never cut, unless one alone is too large."""
@@ -50,7 +50,7 @@ def plan(messages: Sequence[Message], room: int, measure: Measure, *, force: boo
         m.id
         for part in parts[:-KEEP_GROUPS]
         for m in part
-        if isinstance(m, ToolResult) and measure(m) > PRUNE_OVER
+        if isinstance(m, ToolResult) and m.name != "skill" and measure(m) > PRUNE_OVER
     }
     lighter = pruned(messages, cut)
     if not force and sum(map(measure, lighter)) <= room * 0.8:
@@ -143,7 +143,23 @@ def summary_text(
         parts.append("Files changed so far: " + ", ".join(changed))
     if read:
         parts.append("Files read so far: " + ", ".join(read))
+    parts += _skills(skills_of(history[:place], earlier.skills), room)
     return "\n\n".join(parts)
+
+
+def _skills(loaded: Mapping[str, str], room: int) -> list[str]:
+    """What skills say that were loaded, the last first as long as there is room; the others by name."""
+    told: list[str] = []
+    named: list[str] = []
+    for name, text in reversed(list(loaded.items())):
+        room -= len(text)
+        if room > 0:
+            told.append(f"The skill {name} was loaded and still holds:\n{text}")
+        else:
+            named.append(name)
+    if named:
+        told.append("Skills that were loaded, to be loaded again where they matter: " + ", ".join(named))
+    return told
 
 
 def files_of(

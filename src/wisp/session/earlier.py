@@ -7,7 +7,8 @@ a bounded form that grows with the conversation and gives the same summary as th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +19,10 @@ SAID_EACH, SAID_ALL = 1_500, 12_000
 """Characters kept of one user message in a summary, and of all together."""
 FILES_KEPT = 1_000
 """Paths remembered of each kind, the newest."""
+SKILLS_KEPT, SKILL_EACH = 8, 20_000
+"""Skills remembered, those used last, and characters of each."""
+STARTED = re.compile(r"The user started skill /(\S+?)\.? ")
+"""How the message begins with which a person starts a skill; see `host.expanding`."""
 
 
 class Earlier(msgspec.Struct):
@@ -29,6 +34,8 @@ class Earlier(msgspec.Struct):
     read: list[str] = []
     changed: list[str] = []
     """Paths, newest last."""
+    skills: dict[str, str] = {}
+    """What skills that were loaded say, by name, newest last."""
 
     def take(self, messages: Sequence[Message]) -> None:
         """Add `messages`, which follow those taken before."""
@@ -37,6 +44,33 @@ class Earlier(msgspec.Struct):
         read, changed = dict.fromkeys(self.read), dict.fromkeys(self.changed)
         touch(messages, read, changed)
         self.read, self.changed = list(read)[-FILES_KEPT:], list(changed)[-FILES_KEPT:]
+        self.skills = skills_of(messages, self.skills)
+
+
+def skills_of(messages: Iterable[Message], before: Mapping[str, str]) -> dict[str, str]:
+    """The skills that were loaded, by the model or a person, after those `before`; newest last."""
+    found = dict(before)
+    names: dict[str, str] = {}
+    for message in messages:
+        name = ""
+        if isinstance(message, AssistantMessage):
+            calls = [call for call in message.calls if call.name == "skill"]
+            names |= {call.id: _skill(call.arguments) for call in calls}
+        elif isinstance(message, ToolResult) and not message.is_error:
+            name = names.get(message.call_id, "")
+        elif isinstance(message, UserMessage) and (started := STARTED.match(message.text)):
+            name = started[1]
+        if name:
+            found.pop(name, None)
+            found[name] = clip(message.text, SKILL_EACH)
+    return dict(list(found.items())[-SKILLS_KEPT:])
+
+
+def _skill(arguments: str) -> str:
+    """The skill whose instructions a call loads; empty for one that reads a file of it."""
+    value = _object(arguments)
+    name = value.get("name")
+    return name if isinstance(name, str) and not value.get("resource") else ""
 
 
 def lines_of(messages: Iterable[Message]) -> list[str]:
@@ -81,18 +115,25 @@ def touch(history: Sequence[Message], read: dict[str, None], changed: dict[str, 
         if not isinstance(message, AssistantMessage):
             continue
         for call in message.calls:
-            path = _path(call.arguments)
-            if path and call.id not in failed:
-                target = changed if call.name in ("edit", "write") else read if call.name == "read" else None
-                if target is not None:
-                    target.pop(path, None)
-                    target[path] = None
+            target = changed if call.name in ("edit", "write") else read if call.name == "read" else None
+            if target is None or call.id in failed:
+                continue
+            for path in _paths(_object(call.arguments)):
+                target.pop(path, None)
+                target[path] = None
 
 
-def _path(arguments: str) -> str:
+def _paths(arguments: dict[str, Any]) -> list[str]:
+    """The files a call names; an edit may name others in its parts."""
+    edits = arguments.get("edits")
+    parts = [part for part in edits if isinstance(part, dict)] if isinstance(edits, list) else []
+    found = [value.get("path") or value.get("file_path") for value in (arguments, *parts)]
+    return [path for path in found if path and isinstance(path, str)]
+
+
+def _object(arguments: str) -> dict[str, Any]:
     try:
-        value: Any = json.loads(arguments)
-    except ValueError:
-        return ""
-    path = value.get("path") or value.get("file_path") if isinstance(value, dict) else ""
-    return path if isinstance(path, str) else ""
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -7,6 +7,7 @@ short, and hands the session one record; history itself is never rewritten.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Literal
 
 from wisp.context.blocks import Block
 from wisp.context.estimate import Meter, measured, tokens_of, tokens_of_frame
@@ -18,6 +19,7 @@ from wisp.messages.message import Message
 from wisp.messages.usage import Usage, cost_of
 from wisp.providers.base import ModelRequest, Provider
 from wisp.session.compact import Plan, plan, shortened, summary_text
+from wisp.session.ports import CompactionWatch
 from wisp.session.records import AuditRecord, CompactionRecord, spent_beside
 from wisp.session.state import State
 from wisp.session.summarize import account_of
@@ -54,6 +56,8 @@ class WindowKeeper:
         self._meter = Meter()
         self._failures = 0
         self._wanted: str | None = None
+        self.watch: CompactionWatch | None = None
+        """Asked before and told after each compaction."""
 
     def ask_for(self, instructions: str) -> None:
         """Compact before the next request, whatever the size."""
@@ -85,6 +89,10 @@ class WindowKeeper:
                 yield ErrorReported(
                     _too_full(frame, before, window, messages[-1] if messages else None), "context"
                 )
+            return
+        trigger: Literal["manual", "auto"] = "manual" if reason == "manual" else "auto"
+        if self.watch is not None and (why := await self.watch.before_compaction(trigger, wanted or "")):
+            yield ErrorReported(f"the conversation is not shortened, a hook forbids it: {why}", "context")
             return
         yield CompactionStarted(reason, before)
         async for item in self._shorten(request, found, (frame, room), before, reason, wanted or ""):
@@ -127,6 +135,8 @@ class WindowKeeper:
         self._failures = self._failures + 1 if after > estimated_before * 0.9 else 0
         await self._commit(CompactionRecord(summary, first, found.pruned, reason, before, after))
         self._meter = Meter()
+        if self.watch is not None:
+            await self.watch.after_compaction("manual" if reason == "manual" else "auto", summary)
         yield CompactionCompleted(reason, "completed", before, after, usage, cost)
         yield Fitted(tuple(made), usage, cost)
 

@@ -21,6 +21,7 @@ from wisp.session.records import (
     CallIntentRecord,
     CompactionRecord,
     FilesMovedRecord,
+    FrameRecord,
     LabelRecord,
     LeafRecord,
     MessageRecord,
@@ -93,6 +94,8 @@ class Fold:
             self._message(record, body, place, size)
         elif isinstance(body, CallIntentRecord):
             state.intents[body.call.id] = body
+        elif isinstance(body, FrameRecord):
+            state.frame = body
         elif isinstance(body, SessionHeader):
             if state.header is None:
                 state.header = body

@@ -38,6 +38,14 @@ class Tree(msgspec.Struct, frozen=True):
 
 def fold_scan(scan: Iterable[Placed], descriptor: int) -> Fold:
     """Add up everything that a scan finds; what is not needed is let go of and read again when asked for."""
+    fold = _fold(descriptor)
+    for record, place, size in scan:
+        fold.add(record, place, size)
+    return fold
+
+
+def _fold(descriptor: int) -> Fold:
+    """An empty fold that reads messages again from an open file."""
 
     def read(place: int) -> Message:
         try:
@@ -47,10 +55,21 @@ def fold_scan(scan: Iterable[Placed], descriptor: int) -> Fold:
         assert isinstance(body, MessageRecord)
         return body.message
 
-    fold = Fold(read=read)
-    for record, place, size in scan:
-        fold.add(record, place, size)
-    return fold
+    return Fold(read=read)
+
+
+@contextmanager
+def opened_scan(path: str) -> Iterator[tuple[Scan, Fold]]:
+    """The records of the session at `path`, to be read once, and an empty fold to feed them to.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    descriptor = _open(path)
+    try:
+        yield Scan(descriptor), _fold(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -12,8 +12,9 @@ import msgspec
 
 from wisp.messages.content import ToolCall
 from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
-from wisp.messages.tool import Replay
+from wisp.messages.tool import Effect, Replay, ToolSpec
 from wisp.messages.usage import Usage
+from wisp.providers.base import ModelInfo
 
 VERSION = 1
 """The format version this program writes, and the newest it may add to."""
@@ -48,7 +49,21 @@ class RequestIntentRecord(Body, frozen=True, tag="intent.request"):
     result_id: str
 
 
-class CallIntentRecord(Body, frozen=True, tag="intent.call"):
+class FrameRecord(Body, frozen=True, tag="request.frame", omit_defaults=True):
+    """What the requests from here on hold beside the history; written again only when it changes."""
+
+    provider: str
+    api: str
+    model: ModelInfo
+    system: tuple[str, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    max_output: int | None = None
+    effort: str = ""
+    session_id: str = ""
+    output_schema: dict[str, Any] | None = None
+
+
+class CallIntentRecord(Body, frozen=True, tag="intent.call", omit_defaults=True):
     """A call was about to run; its result is the message `result_id`."""
 
     turn: int
@@ -56,6 +71,8 @@ class CallIntentRecord(Body, frozen=True, tag="intent.call"):
     result_id: str
     replay: Replay
     effectful: bool
+    effects: tuple[Effect, ...] = ()
+    """What it declared to do; in files of older programs empty."""
 
 
 class RunEndedRecord(Body, frozen=True, tag="run.ended", omit_defaults=True):
@@ -148,6 +165,7 @@ Known = (
     SessionHeader
     | MessageRecord
     | RequestIntentRecord
+    | FrameRecord
     | CallIntentRecord
     | RunEndedRecord
     | AuditRecord
@@ -166,6 +184,7 @@ KNOWN_TYPES = frozenset(
         SessionHeader,
         MessageRecord,
         RequestIntentRecord,
+        FrameRecord,
         CallIntentRecord,
         RunEndedRecord,
         AuditRecord,

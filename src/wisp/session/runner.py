@@ -32,12 +32,12 @@ from wisp.session.auditing import Auditor, settings_changed
 from wisp.session.events import SessionSaved
 from wisp.session.fitting import WindowKeeper
 from wisp.session.fold import Fold
+from wisp.session.intents import called, framed
 from wisp.session.keeping import Keeping
 from wisp.session.ports import FileHistory
 from wisp.session.records import (
     VERSION,
     AuditRecord,
-    CallIntentRecord,
     CompactionRecord,
     Known,
     LeafRecord,
@@ -194,12 +194,15 @@ class CodingSession:
     async def about_to(self, intent: RequestIntent | CallIntent) -> None:
         """Record an intent; synced before anything that cannot be repeated."""
         if isinstance(intent, RequestIntent):
-            await self._commit([self._record(RequestIntentRecord(intent.turn, intent.result_id))], sync=False)
+            bodies: list[Known] = [RequestIntentRecord(intent.turn, intent.result_id)]
+            frame = framed(intent)
+            if frame != self.state.frame:
+                bodies.insert(0, frame)
+            await self._commit([self._record(body) for body in bodies], sync=False)
             return
         if intent.effectful:
             await self._keep_files("before", intent.turn)
-        body = CallIntentRecord(intent.turn, intent.call, intent.result_id, intent.replay, intent.effectful)
-        await self._commit([self._record(body)], sync=intent.replay == "never")
+        await self._commit([self._record(called(intent))], sync=intent.replay == "never")
 
     async def settled(self, outcome: AssistantMessage | ToolResult) -> None:
         """Record an answer or a result; synced."""

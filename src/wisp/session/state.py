@@ -7,7 +7,7 @@ import msgspec
 from wisp.messages.message import Message
 from wisp.messages.usage import ZERO, Usage
 from wisp.session.earlier import Earlier
-from wisp.session.records import CallIntentRecord, CompactionRecord, SessionHeader
+from wisp.session.records import CallIntentRecord, CompactionRecord, FrameRecord, SessionHeader
 
 
 class FileStep(msgspec.Struct):
@@ -50,6 +50,8 @@ class State(msgspec.Struct):
     usage: Usage = ZERO
     cost_usd: float | None = 0.0
     """None once one request's cost was unknown."""
+    frame: FrameRecord | None = None
+    """What the last request held beside the history, where that was read."""
     turns: int = 0
     runs_ended: int = 0
     steps: list[FileStep] = []

@@ -29,7 +29,7 @@ class Change(msgspec.Struct, frozen=True):
     old_text: str
     new_text: str
     replace_all: bool = False
-    path: Annotated[str, msgspec.Meta(description="Where it is another file")] = ""
+    path: Annotated[str, msgspec.Meta(description="If another file")] = ""
 
 
 class EditArguments(msgspec.Struct, frozen=True):

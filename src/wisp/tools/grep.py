@@ -41,8 +41,7 @@ class GrepTool:
         self._workspace, self._searcher = workspace, searcher
         self.spec = ToolSpec(
             "grep",
-            "Search file contents by regex, as ripgrep does (ignored and hidden files are left out). "
-            "At most 100 hits; long lines are cut to 500 characters around the match.",
+            "Search file contents by regex, as ripgrep does; ignored and hidden files are left out.",
             schema_of(GrepArguments),
         )
 

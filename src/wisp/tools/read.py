@@ -59,8 +59,7 @@ class ReadTool:
         self._workspace, self._ledger, self._fallbacks = workspace, ledger, fallbacks
         self.spec = ToolSpec(
             "read",
-            "Read a text file (at most 2000 lines or 50,000 bytes; the footer names the next offset) "
-            "or an image.",
+            "Read a text file, 2000 lines or 50,000 bytes at a time, or an image.",
             schema_of(ReadArguments),
         )
 

@@ -19,7 +19,7 @@ from wisp.tools.render import MAX_BYTES, MAX_LINES, plain_output, plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.scripts import deciding
 from wisp.tools.target import failures
-from wisp.workspace.background import Backgrounds
+from wisp.workspace.background import Background, Backgrounds
 from wisp.workspace.box import Box
 from wisp.workspace.process import Ending, quiet_environment, run
 from wisp.workspace.root import Workspace
@@ -83,9 +83,8 @@ class ShellTool:
         self._backgrounds = backgrounds or Backgrounds()
         self.spec = ToolSpec(
             "bash",
-            "Run a bash command in the working directory, without input. "
-            "The last 2000 lines or 50,000 bytes are shown, the whole output is kept in a file. "
-            "What it leaves running is stopped, unless background is set.",
+            "Run a bash command in the working directory, without input. Of long output the end is shown; "
+            "all is kept in a file. What it leaves running is stopped, unless background is set.",
             schema_of(ShellArguments),
         )
 
@@ -146,25 +145,46 @@ class ShellTool:
     def _run(self, args: ShellArguments, context: RunContext) -> ToolOutcome:
         if args.background:
             return self._keep(args, context)
+        context.stop.check()
         spool = self._spool()
         live = _Progress(context.progress, self._clock.monotonic)
         quiet = SilenceLimit(context.stop, self._silence_limit, self._clock.monotonic)
+        fresh: list[tuple[str, ...] | None] = []
 
-        def take(data: bytes) -> None:
-            spool.write(data)
+        def heard(data: bytes) -> None:
             quiet.heard()
             live.feed(data)
 
-        try:
+        def start(stop: StopToken, output: Callable[[bytes], object], stdin: int) -> Ending:
+            stop.on_stop(lambda: quiet.stop(stop.reason))
+            ending, new = self._start(args.command, float("inf"), quiet, output, stdin)
+            fresh.append(new)
+            return ending
+
+        boxed = self._box is not None and self._box.prove().kind == "bubblewrap"
+        with failures():
+            made, late = self._backgrounds.watch(
+                args.command, spool, start, boxed=boxed, seconds=args.timeout, heard=heard
+            )
+        quiet.withdraw()
+        live.close()
+        if made.name and made.running:
+            quiet.endure()
+            return self._let_go(made)
+        if made.fault is not None or made.ending is None:
             with failures():
-                ending, fresh = self._start(args.command, args.timeout, quiet, take)
-        finally:
-            quiet.withdraw()
-            spool.close()
-            live.close()
-        if quiet.exceeded and ending.how == "stopped":
+                raise made.fault or RuntimeError(made.trouble)
+        made.reported = True  # here and now
+        ending = made.ending
+        if (late or quiet.exceeded) and ending.how == "stopped":
             ending = ending._replace(how="timeout")
-        return self._outcome(args, spool, ending, fresh, silent=quiet.exceeded)
+        return self._outcome(args, spool, ending, fresh[0], silent=quiet.exceeded)
+
+    def _let_go(self, one: Background) -> ToolOutcome:
+        """What the model is told of a command that the user let go on."""
+        told = report(one, 0.0, StopToken())
+        words = f"[the user let it go on in the background, as {one.name}; `process` looks after it]"
+        return ToolOutcome((Text(f"{told.text}\n{words}"),), False, "", told.details)
 
     def _start(
         self,

@@ -53,7 +53,7 @@ class TaskTool:
         self._helpers = helpers
         kinds = helpers.kinds()
         told = "; ".join(f"{kind.name}: {kind.description}" for kind in kinds)
-        what = "Have a subagent do a part of the work; it answers with a report. Several calls run at once."
+        what = "Have a subagent do a part of the work and report. Several run at once."
         self.spec = ToolSpec(
             "task",
             f"{what} {told}",

@@ -1,4 +1,6 @@
-"""Long-lived commands: started, listened to, spoken to, and ended with their owner at the latest.
+"""Commands in threads of their own: waited for, or long-lived and ended with their owner at the latest.
+
+One that is waited for can be let go on as a long-lived one.
 
 Each has a thread of its own, because a launcher in a sandbox dies with the thread that started it.  Knows
 nothing of how a command is started or what it is for.
@@ -49,6 +51,10 @@ class Background:
         """Why it could not be started or kept; empty when it could."""
         self.reported = False
         """Whether somebody was told that it ended."""
+        self.fault: BaseException | None = None
+        """What starting or running it raised."""
+        self.heard: Callable[[bytes], object] | None = None
+        """Told of every piece of output while somebody waits for its end."""
         self._stop = StopToken()
         self._changed = threading.Condition()
         self._unread = bytearray()
@@ -60,10 +66,16 @@ class Background:
         """Whether it has not ended yet."""
         return self.ending is None and not self.trouble
 
-    def begin(self, start: Start, ended: Callable[[Background], object]) -> None:
-        """Start it in a thread of its own; `ended` is called there when it is over."""
-        stdin, self._input = os.pipe()
-        os.set_blocking(self._input, False)
+    def begin(self, start: Start, ended: Callable[[Background], object], *, listens: bool = True) -> None:
+        """Start it in a thread of its own; `ended` is called there when it is over.
+
+        Args:
+            listens: it gets an input that can be written to.
+        """
+        stdin = -1
+        if listens:
+            stdin, self._input = os.pipe()
+            os.set_blocking(self._input, False)
         threading.Thread(
             target=self._live, args=(start, stdin, ended), name=f"wisp-{self.name}", daemon=True
         ).start()
@@ -80,6 +92,17 @@ class Background:
             self._unread.clear()
             self._skipped = 0
             return news
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait until it has ended or got a name, at most so long; False when neither came."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self.running or bool(self.name), seconds)
+
+    def go_on(self, name: str) -> None:
+        """Nobody waits for its end any more: it is known by `name` from here on."""
+        with self._changed:
+            self.name, self.heard = name, None
+            self._changed.notify_all()
 
     def write(self, data: bytes) -> int:
         """Give it input; how many bytes it took.
@@ -108,18 +131,20 @@ class Background:
         try:
             ending = start(self._stop, self._take, stdin)
         except Refused as exc:
-            trouble = str(exc)
-        except Stopped:
-            trouble = "stopped before it began"
+            self.fault, trouble = exc, str(exc)
+        except Stopped as exc:
+            self.fault, trouble = exc, "stopped before it began"
         except BaseException as exc:  # nobody above: the thread's owner reads it from here
-            trouble = f"a fault of wisp: {exc!r}"
-            raise
+            self.fault, trouble = exc, f"a fault of wisp: {exc!r}"
+            if self.name:
+                raise
         finally:
-            os.close(stdin)
             with self._changed:
                 self.spool.close()
                 self.ending, self.trouble = ending, trouble or ("" if ending else "it ended unseen")
-                os.close(self._input)
+                for descriptor in (stdin, self._input):
+                    if descriptor >= 0:
+                        os.close(descriptor)
                 self._input = -1
                 self._changed.notify_all()
             ended(self)
@@ -127,6 +152,8 @@ class Background:
     def _take(self, data: bytes) -> None:
         with self._changed:
             self.spool.write(data)
+            if self.heard is not None:
+                self.heard(data)
             self._unread += data
             if len(self._unread) > UNREAD:
                 over = len(self._unread) - UNREAD
@@ -144,6 +171,7 @@ class Backgrounds:
 
     def __init__(self) -> None:
         self._all: dict[str, Background] = {}
+        self._watched: list[Background] = []
         self.on_end: Callable[[Background], object] = lambda one: None
         """Called in some thread when one ended; must not block or raise."""
 
@@ -160,8 +188,50 @@ class Backgrounds:
         made.begin(start, self._over)
         return made
 
+    def watch(
+        self,
+        command: str,
+        spool: Spool,
+        start: Start,
+        *,
+        boxed: bool,
+        seconds: float,
+        heard: Callable[[bytes], object],
+    ) -> tuple[Background, bool]:
+        """Run a command and wait for its end: what became of it, and whether `seconds` were over first.
+
+        Where it was let go on meanwhile it runs, has a name and is one of `all`.
+
+        Args:
+            heard: told of its output as it comes, in its thread; not once it was let go on.
+        """
+        made = Background("", command, spool, boxed)
+        made.heard = heard
+        self._watched.append(made)
+        try:
+            made.begin(start, self._over, listens=False)
+            late = not made.wait(seconds)
+            if late:
+                made._stop.stop()
+                made.wait(None)
+        finally:
+            self._watched.remove(made)
+        return made, late
+
+    def let_go(self) -> list[str]:
+        """Have the commands that somebody waits for go on in the background; their names there."""
+        found = []
+        for one in self._watched:
+            if one.running and not one.name and sum(other.running for other in self._all.values()) < MOST:
+                name = f"p{len(self._all) + 1}"
+                self._all[name] = one
+                one.go_on(name)
+                found.append(name)
+        return found
+
     def _over(self, one: Background) -> None:
-        self.on_end(one)
+        if one.name:
+            self.on_end(one)
 
     def all(self) -> list[Background]:
         """Every one so far, oldest first."""

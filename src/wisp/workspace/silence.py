@@ -19,6 +19,10 @@ class SilenceLimit(StopToken):
         self.exceeded = False
         self.withdraw = outer.on_stop(lambda: self.stop(outer.reason))
 
+    def endure(self) -> None:
+        """From here on it may be silent as long as it likes."""
+        self._limit = float("inf")
+
     def heard(self) -> None:
         """The program said something."""
         self._last = self._now()

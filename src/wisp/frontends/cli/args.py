@@ -26,6 +26,7 @@ COMMANDS = (
     "permissions",
     "skills",
     "mcp",
+    "hooks",
     "config",
     "context",
     "rpc",
@@ -170,6 +171,8 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         raise UsageError("--continue, --resume and --fork exclude each other")
     if found.no_session and (given["continue"] or found.resume or found.fork):
         raise UsageError("--no-session keeps nothing, so there is nothing to continue")
+    if found.worktree and (given["continue"] or found.fork):
+        raise UsageError("--worktree begins a session, or goes on with one by --resume ID")
     if found.yes and found.permission_mode not in (None, "auto"):
         raise UsageError(f"--yes means --permission-mode auto; it contradicts {found.permission_mode!r}")
     return Invocation(
@@ -186,6 +189,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         trust=found.trust,
         no_project=found.no_project,
         cwd=found.cwd or "",
+        worktree=found.worktree,
         record=found.record or "",
         replay=found.replay or "",
         output_schema=found.output_schema or "",
@@ -335,6 +339,9 @@ _PARSE: dict[str, _Read] = {
         "Skills and commands of this folder, and whether one keeps to the Agent Skills specification.",
         most=100,
         flags=_JSON,
+    ),
+    "hooks": _words(
+        "hooks", "list [--json]", "Which hooks are run here, and who says so.", most=1, flags=_JSON
     ),
     "config": _words(
         "config",

@@ -18,6 +18,24 @@ def completion(shell: str) -> str:
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]()
 
 
+def _verbs() -> dict[str, str]:
+    """What may follow a command, separated by spaces."""
+    from wisp.frontends.cli.mcp import VERBS as MCP
+    from wisp.frontends.cli.sessions import VERBS as SESSIONS
+
+    return {
+        "completion": " ".join(SHELLS),
+        "mcp": " ".join(MCP),
+        "sessions": " ".join(SESSIONS),
+        "trust": "status allow revoke forget",
+        "permissions": "why list test",
+        "skills": "list validate",
+        "config": "show set unset edit schema",
+        "hooks": "list",
+        "auth": "status",
+    }
+
+
 def _bash() -> str:
     cases = []
     for option in OPTIONS:
@@ -30,6 +48,11 @@ def _bash() -> str:
         else:
             continue
         cases.append(f'    --{option.name}) COMPREPLY=($(compgen {offered} -- "$cur")); return ;;')
+    verbs = [
+        f"    {command}) (( COMP_CWORD == 2 )) && COMPREPLY=($(compgen -W '{words}' -- \"$cur\"))"
+        " && return ;;"
+        for command, words in _verbs().items()
+    ]
     flags = [option.name for option in OPTIONS] + [name for name, _ in _SWITCHES]
     names = " ".join(["-p", *("--" + name for name in flags)])
     return "\n".join(
@@ -40,7 +63,7 @@ def _bash() -> str:
             "  COMPREPLY=()",
             '  case "$prev" in',
             *cases,
-            "    completion) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$cur\")); return ;;",
+            *verbs,
             "  esac",
             '  if [[ "$cur" == -* ]]; then',
             f"    COMPREPLY=($(compgen -W '{names}' -- \"$cur\"))",
@@ -77,8 +100,10 @@ def _zsh() -> str:
             "  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then",
             "    compadd -a commands; return",
             "  fi",
-            "  if [[ $words[2] == completion ]]; then",
-            "    compadd bash zsh fish; return",
+            "  if (( CURRENT == 3 )); then",
+            "    case $words[2] in",
+            *(f"      {command}) compadd {words}; return ;;" for command, words in _verbs().items()),
+            "    esac",
             "  fi",
             "  _arguments -s \\",
             " \\\n".join(rows),
@@ -93,7 +118,11 @@ def _fish() -> str:
     lines = [
         "# Load it with:  wisp completion fish | source",
         f"complete -c wisp -n __fish_use_subcommand -f -a '{' '.join(COMMANDS)}'",
-        "complete -c wisp -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'",
+        *(
+            f"complete -c wisp -n '__fish_seen_subcommand_from {command}; "
+            f"and not __fish_seen_subcommand_from {words}' -f -a '{words}'"
+            for command, words in _verbs().items()
+        ),
     ]
     for option in OPTIONS:
         text = option.help.replace("\\", "").replace("'", "")

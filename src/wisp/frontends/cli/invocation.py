@@ -41,6 +41,7 @@ class Invocation(NamedTuple):
     trust: bool = False
     no_project: bool = False
     cwd: str = ""
+    worktree: bool = False
     output_schema: str = ""
     attach: Sequence[str] = ()
     lines: bool = False

@@ -89,6 +89,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("session-dir", "session", "where sessions are kept", "DIR"),
     Option("cwd", "workspace", "the folder to work in", "DIR", setting=False),
     Option("add-dir", "workspace", "one more folder; repeatable", "DIR", repeat=True),
+    Option("worktree", "workspace", "work in a git worktree and on a branch of its own", setting=False),
     Option("trust", "workspace", "trust the folder's files for this run", setting=False),
     Option("no-project", "workspace", "read no project files", setting=False),
     Option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from wisp.frontends.cli.exitcodes import FAILED, OK
@@ -20,6 +20,7 @@ from wisp.messages.message import AssistantMessage, ToolResult, UserMessage
 
 if TYPE_CHECKING:
     from wisp.host.exchanging import Arrived, Exported
+    from wisp.host.replaying import Answered, Compared, Rebuilt
     from wisp.host.store import Entry, Made, SessionStore
 
 VERBS = {
@@ -38,6 +39,7 @@ VERBS = {
     "repair": "ID|FILE [--output FILE] [--yes]",
     "scrub": "ID [--yes]",
     "export": "ID [--format markdown|html|atif|claude] [--output FILE] [--keep-secrets]",
+    "replay": "ID [--at ENTRY] [--model OTHER | --policy FILE] [--json]",
     "import": "FILE [--from claude|codex|pi]",
 }
 """What can be done, and with what."""
@@ -54,6 +56,9 @@ class Library(Protocol):
     def scrub(self, prefix: str, *, do_it: bool) -> ScrubLike: ...
     def export(self, prefix: str, form: str, *, scrub: bool) -> Exported: ...
     def import_session(self, file: str, source: str = "") -> Arrived: ...
+    def rebuilt(self, prefix: str, entry: str = "") -> Iterable[Rebuilt]: ...
+    def ask_other(self, one: Rebuilt) -> Answered: ...
+    def compared(self, prefix: str, file: str) -> Iterable[Compared]: ...
 
 
 class ScrubLike(Protocol):
@@ -82,7 +87,10 @@ def parse_sessions(argv: list[str]) -> Invocation:
         "'fork' begins a session at an entry, 'clone' copies all branches. 'rm' moves to the trash, where "
         "'restore' finds it for 30 days. 'repair' says what is wrong and mends it, the old file is kept. "
         "'scrub' takes known credentials, and what looks like one, out; 'export' does so in what it "
-        "writes, to standard output unless told where. 'import' makes a session of another agent's file.",
+        "writes, to standard output unless told where. 'replay' makes every request again, byte for byte, "
+        "and compares it with what was sent; with --at it writes that one, with --model another model is "
+        "asked it, with --policy every call is held against other permissions. Nothing is run. "
+        "'import' makes a session of another agent's file.",
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -103,6 +111,11 @@ def parse_sessions(argv: list[str]) -> Invocation:
     parser.add_argument("--format", metavar="FORMAT", default="", help="of an export; told by FILE's ending")
     parser.add_argument("--keep-secrets", action="store_true", help="export credentials too")
     parser.add_argument("--from", metavar="AGENT", dest="source", default="", help="whose file it is")
+    parser.add_argument("--at", metavar="ENTRY", default="", help="the request that this answers, or follows")
+    parser.add_argument(
+        "--model", metavar="OTHER", default="", help="ask this one, at the last request or --at"
+    )
+    parser.add_argument("--policy", metavar="FILE", default="", help="settings with other permissions")
     parser.add_argument("--session-dir", metavar="DIR")
     found = parser.parse_args(argv)
     verb, *rest = found.words or ["list"]
@@ -111,7 +124,10 @@ def parse_sessions(argv: list[str]) -> Invocation:
     least, most = _WORDS.get(verb, (1, 1))
     if not least <= len(rest) <= most or (found.last or 0) < 0:
         raise UsageError(f"use 'wisp sessions {verb} {VERBS[verb]}'".rstrip())
-    settings = {"session_dir": found.session_dir} if found.session_dir else {}
+    if found.policy and (found.model or found.at):
+        raise UsageError("--policy looks at every call; it goes with neither --model nor --at")
+    given = {"session_dir": found.session_dir, "model": found.model}
+    settings = {name: value for name, value in given.items() if value}
     return Invocation(
         "sessions", settings, words=[verb, *rest], json=found.json, yes=found.yes, given=vars(found)
     )
@@ -286,8 +302,7 @@ def _prune(words: Sequence[str], invocation: Invocation, library: Library) -> in
         return OK
     if not invocation.yes and not confirmed():
         return FAILED
-    store.prune(days, do_it=True)
-    print(f"done: {len(going)} sessions")
+    print(f"done: {len(store.prune(days, do_it=True))} sessions")
     return OK
 
 
@@ -338,6 +353,12 @@ def _export(words: Sequence[str], invocation: Invocation, library: Library) -> i
     return export(words[0], invocation.given, library.export)
 
 
+def _replay(words: Sequence[str], invocation: Invocation, library: Library) -> int:
+    from wisp.frontends.cli.replay import replay
+
+    return replay(words[0], invocation, library)
+
+
 def _import(words: Sequence[str], invocation: Invocation, library: Library) -> int:
     from wisp.frontends.cli.exchange import bring_in
 
@@ -360,5 +381,6 @@ _VERBS: dict[str, Callable[[Sequence[str], Invocation, Library], int]] = {
     "repair": _repair,
     "scrub": _scrub,
     "export": _export,
+    "replay": _replay,
     "import": _import,
 }

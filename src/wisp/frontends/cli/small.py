@@ -31,6 +31,7 @@ class Library(Protocol):
     def settings_file(self) -> tuple[str, str]: ...
     def settings_problems(self) -> list[str]: ...
     def doctor(self) -> list[dict[str, str]]: ...
+    def hooks(self) -> list[dict[str, str]]: ...
     def undo(self, *, redo: bool, one_turn: bool, prefix: str) -> UndoLike: ...
 
 
@@ -223,6 +224,21 @@ def _doctor(invocation: Invocation, library: Library) -> int:
     return CONFIGURATION if any(row["status"] == "problem" for row in rows) else OK
 
 
+def _hooks(invocation: Invocation, library: Library) -> int:
+    """One line a hook."""
+    if list(invocation.words or ["list"]) != ["list"]:
+        return _usage("use 'wisp hooks list'")
+    rows = library.hooks()
+    if invocation.json:
+        write_json({"hooks": rows})
+    else:
+        for row in rows:
+            print(safe(f"{row['event']:18} {row['matcher'] or '*':20} {row['command']}  ({row['source']})"))
+        if not rows:
+            print("the settings name no hooks")
+    return OK
+
+
 _VERBS = {"made": "bring back", "changed": "put back", "deleted": "remove"}
 
 
@@ -257,6 +273,7 @@ _COMMANDS = {
     "trust": _trust,
     "permissions": _permissions,
     "skills": _skills,
+    "hooks": _hooks,
     "config": _config,
     "completion": _completion,
     "doctor": _doctor,

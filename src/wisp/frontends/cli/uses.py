@@ -12,9 +12,10 @@ USES: tuple[tuple[str, str], ...] = (
     ("wisp demo", "see a bug being found, fixed and tested: no key, no network"),
     ("wisp acp", "an agent for editors, over standard input and output"),
     (
-        "wisp sessions list|find|show|tree|fork|clone|rename|label|archive|rm|restore|prune|repair|scrub",
+        "wisp sessions list|find|show|tree|fork|clone|rename|label|archive|rm|restore|prune|repair",
         "what was said before; 'wisp sessions --help' explains each",
     ),
+    ("wisp sessions scrub|replay|export|import", "credentials taken out, requests again, other formats"),
     ("wisp undo | wisp redo", "put files back to before the last run, or forward again"),
     ("wisp models [WORDS]", "the models you can use; with words, a search through all that are known"),
     ("wisp models --refresh", "fetch newer windows and prices from models.dev"),
@@ -28,6 +29,7 @@ USES: tuple[tuple[str, str], ...] = (
     ("wisp mcp serve", "a task tool for other agents, over standard input and output"),
     ("wisp config show", "every setting and where it comes from (also: set, unset, edit, schema)"),
     ("wisp rpc", "a conversation for another program, as JSON-RPC 2.0 on standard input and output"),
+    ("wisp hooks list", "which commands are run at which events"),
     ("wisp doctor", "what works here"),
     ("wisp completion bash|zsh|fish", "a script that completes commands and options"),
 )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)")
 _DOTS = str.maketrans({"\u3002": ".", "\uff0e": ".", "\uff61": "."})
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 USUAL_PORTS = (80, 443)
 
 
@@ -109,6 +110,8 @@ def may_dial(rules: Sequence[HostRule], host: str, address: str) -> bool:
         return found == ipaddress.ip_address(host)
     if isinstance(found, ipaddress.IPv6Address) and (found.ipv4_mapped or found.sixtofour or found.teredo):
         return False
+    if found in _TRANSLATED:  # an IPv4 address behind a translator (RFC 6052)
+        found = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
     return found.is_global and not found.is_multicast
 
 
