@@ -48,7 +48,12 @@ def test_bash_offers_commands_options_and_values(tmp_path: Path) -> None:
     assert shell("bash", ask, path, "wisp", "completion", "").split() == ["bash", "zsh", "fish"]
     assert shell("bash", ask, path, "wisp", "mcp", "").split() == list(MCP)
     assert shell("bash", ask, path, "wisp", "mcp", "re").split() == ["remove"]
-    assert shell("bash", ask, path, "wisp", "sessions", "re").split() == ["rename", "restore", "repair", "replay"]
+    assert shell("bash", ask, path, "wisp", "sessions", "re").split() == [
+        "rename",
+        "restore",
+        "repair",
+        "replay",
+    ]
 
 
 def test_zsh_loads_it(tmp_path: Path) -> None:
