@@ -10,6 +10,7 @@ import asyncio
 import os
 import resource
 import select
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
@@ -29,27 +30,33 @@ class Input:
 
     Args:
         descriptor: open for reading.
-        most: longest line in bytes; a longer one is passed over and told as `TooLong`.
+        most: longest line in bytes, may be changed at any time; a longer one is passed over and told as
+            `TooLong`.
+        unfinished: whether what comes after the last line end is a line.
     """
 
-    def __init__(self, descriptor: int, most: int) -> None:
+    def __init__(self, descriptor: int, most: int, *, unfinished: bool = True) -> None:
+        self.most = most
         self._descriptor = descriptor
-        self._most = most
+        self._unfinished = unfinished
 
     async def lines(self) -> AsyncIterator[bytes | TooLong]:
-        """Every line without its end, the last also where its end is missing."""
+        """Every line without its end."""
         parts: list[bytes] = []
         size = 0
         while chunk := await self._read():
             *whole, rest = chunk.split(b"\n")
             for piece in whole:
                 size += len(piece)
-                yield TooLong() if size > self._most else b"".join([*parts, piece])
+                yield TooLong() if size > self.most else b"".join([*parts, piece])
                 parts, size = [], 0
             size += len(rest)
-            parts = [*parts, rest] if size <= self._most else []
-        if size:
-            yield TooLong() if size > self._most else b"".join(parts)
+            if size <= self.most:
+                parts.append(rest)
+            else:
+                parts = []
+        if size and self._unfinished:
+            yield TooLong() if size > self.most else b"".join(parts)
 
     async def _read(self) -> bytes:
         """What is there; empty at the end, and where the other side broke off."""
@@ -82,6 +89,65 @@ class Output:
             if not _ready(self._descriptor, select.POLLOUT):
                 await _until(loop.add_writer, loop.remove_writer, self._descriptor)
             rest = rest[os.write(self._descriptor, rest[:_PIECE]) :]
+
+
+class Sender:
+    """Writes in order to an `Output` without ever making the caller wait.
+
+    Args:
+        most: bytes that may wait; whoever lets more than that wait counts as gone.
+        gone: called once when nothing more is taken.
+    """
+
+    def __init__(self, output: Output, most: int, gone: Callable[[], None]) -> None:
+        self._output, self._most, self._gone = output, most, gone
+        self._items: deque[bytes] = deque()
+        self._waiting = 0
+        self._more = asyncio.Event()
+        self._closing = False
+        self._broken = False
+        self._pump = asyncio.ensure_future(self._write())
+
+    def send(self, data: bytes) -> None:
+        """Have `data` written; dropped once the other side is gone."""
+        if self._broken:
+            return
+        self._waiting += len(data)
+        if self._waiting > self._most:
+            self._break()
+            return
+        self._items.append(data)
+        self._more.set()
+
+    async def close(self, seconds: float) -> None:
+        """Until everything is written, for at most `seconds`."""
+        self._closing = True
+        self._more.set()
+        await asyncio.wait([self._pump], timeout=seconds)
+        self._pump.cancel()
+
+    async def _write(self) -> None:
+        while not self._broken:
+            await self._more.wait()
+            self._more.clear()
+            while self._items:
+                batch = bytearray()
+                while self._items and len(batch) < _READ:
+                    batch += self._items.popleft()
+                try:
+                    await self._output.write(bytes(batch))
+                except OSError:
+                    self._break()
+                    return
+                self._waiting -= len(batch)
+            if self._closing:
+                return
+
+    def _break(self) -> None:
+        if not self._broken:
+            self._broken = True
+            self._items.clear()
+            self._gone()
 
 
 def own_descriptors() -> tuple[int, int]:
