@@ -205,6 +205,10 @@ class WispApp(App[int]):
 
     # -- drawing what changed -----------------------------------------------------------------------------
 
+    def after(self, seconds: float, work: Callable[[], None]) -> asyncio.TimerHandle:
+        """Do `work` later, once.  (A timer of Textual's that is late when it begins never fires at all.)"""
+        return asyncio.get_running_loop().call_later(seconds, self.call_next, work)
+
     def flush_soon(self) -> None:
         """Draw what changed, with whatever else changes until then."""
         self.below.flush_soon()

@@ -37,7 +37,7 @@ class Below:
         """Draw what changed, with whatever else changes until then."""
         if not self._flushing:
             self._flushing = True
-            self._app.set_timer(FRAME, self._draw_changes)
+            self._app.after(FRAME, self._draw_changes)
 
     def _draw_changes(self) -> None:
         self._flushing = False
@@ -103,7 +103,7 @@ class Below:
         """Show a hint for as long as a second Ctrl+C would count."""
         self.hint = hint
         self.activity()
-        self._app.set_timer(MOMENT, lambda: self._unsay(hint))
+        self._app.after(MOMENT, lambda: self._unsay(hint))
 
     def _unsay(self, hint: str) -> None:
         if self.hint == hint:
