@@ -276,12 +276,12 @@ class WispApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Keys mean what the person wants.  Who writes on while a page is only looked at leaves it."""
-        if isinstance(event, events.Key):
-            top = self.screen_stack[-1]
+        if isinstance(event, events.Key) and self._screen_stack:
+            top = self._screen_stack[-1]
             glance = isinstance(top, ModalScreen) and getattr(top, "GLANCE", False)
             if glance and event.is_printable and event.key not in ("space", "q"):
                 top.dismiss(None)
-            elif len(self.screen_stack) < 2 and event.key in self.wishes.means:
+            elif len(self._screen_stack) < 2 and event.key in self.wishes.means:
                 event = events.Key(self.wishes.means[event.key], None)
         await super().on_event(event)
 
