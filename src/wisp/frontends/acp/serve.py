@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import resource
 import signal
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from wisp.frontends.acp.agent import Agent, Opener
-from wisp.frontends.acp.pipes import Input, Output
-from wisp.frontends.acp.rpc import Peer
 from wisp.frontends.acp.store import Library
+from wisp.frontends.wire.peer import Peer
+from wisp.frontends.wire.pipes import Input, Output
 from wisp.host.client import OpenRequest
 
 MOST_BYTES = 64 * 1024 * 1024
 """Longest message taken."""
 PATIENCE = 10.0
 """Seconds that what is being served has to end once the client has left."""
-MOST_FILES = 4096
-"""Files open at once, where the system lets us."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -80,19 +75,3 @@ async def _serve(agent: Agent, reading: Input, writing: Output, log: Callable[[s
         log(f"the client cannot be written to: {peer.failure.strerror}")
         return 1
     return 0
-
-
-def own_descriptors() -> tuple[int, int]:
-    """Standard input and output for the protocol alone: whatever else is printed goes to standard error."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # many sessions hold many files
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, MOST_FILES)), hard))
-    reading, writing = os.dup(0), os.dup(1)
-    for descriptor in (reading, writing):
-        os.set_inheritable(descriptor, False)
-    with suppress(OSError):
-        os.dup2(2, 1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    return reading, writing

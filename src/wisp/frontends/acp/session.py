@@ -15,7 +15,6 @@ from wisp.frontends.acp.options import (
     config_options,
     modes,
 )
-from wisp.frontends.acp.rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Peer, RpcError
 from wisp.frontends.acp.store import Stored, row_of
 from wisp.frontends.acp.types import (
     CommandsUpdate,
@@ -29,6 +28,7 @@ from wisp.frontends.acp.types import (
     UsedTokens,
 )
 from wisp.frontends.acp.updates import Teller
+from wisp.frontends.wire.peer import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Peer, RpcError
 from wisp.host.client import CommandRefused, ConversationClient
 from wisp.host.commands import Cancel, Configure, Prompt, ShowContext
 from wisp.host.events import AgentCompleted, AgentStarted, ContextEstimated, TurnCompleted

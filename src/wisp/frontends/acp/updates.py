@@ -10,7 +10,6 @@ from typing import Any
 
 from wisp.frontends.acp.blocks import call_name, call_started
 from wisp.frontends.acp.calls import fenced, plan_of, result_content
-from wisp.frontends.acp.rpc import Outgoing, Peer
 from wisp.frontends.acp.types import (
     AgentChunk,
     CallUpdated,
@@ -22,6 +21,7 @@ from wisp.frontends.acp.types import (
     UsageUpdate,
     UserChunk,
 )
+from wisp.frontends.wire.peer import Outgoing, Peer
 from wisp.host.events import (
     ContextEstimated,
     ErrorReported,

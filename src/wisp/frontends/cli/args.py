@@ -244,8 +244,10 @@ def _server(command: str, text: str) -> _Read:
         parser = Parser(prog=f"wisp {command}", description=whole, allow_abbrev=False)
         add_to(parser)
         found = _invocation(command, parser.parse_args(argv))
-        if command == "acp" and (found.resume or found.fork or found.continue_ or found.output_schema):
-            raise UsageError("the editor says which session is opened; see 'wisp acp --help'")
+        if command != "rpc" and (found.resume or found.fork or found.continue_ or found.output_schema):
+            raise UsageError(
+                f"the client says which conversation is gone on with; see 'wisp {command} --help'"
+            )
         return found
 
     return parse_server
@@ -295,6 +297,8 @@ def _sessions(argv: list[str]) -> Invocation:
 
 
 def _mcp(argv: list[str]) -> Invocation:
+    if argv[:1] == ["serve"]:
+        return _server("mcp serve", "A task tool for other agents: the Model Context Protocol")(argv[1:])
     from wisp.frontends.cli.mcp import parse_mcp as read
 
     return read(argv)

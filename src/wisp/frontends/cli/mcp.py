@@ -20,6 +20,7 @@ VERBS = {
     "test": "NAME [--json]",
     "login": "NAME",
     "logout": "NAME",
+    "serve": "[OPTIONS OF A RUN]",
 }
 _ONLY = {
     "env": ("add",),
@@ -77,6 +78,8 @@ def parse_mcp(argv: list[str]) -> Invocation:
     for name, verbs in _ONLY.items():
         if getattr(found, name) and found.verb not in verbs:
             raise UsageError(f"--{name.replace('_', '-')} belongs to {' and '.join(verbs)}")
+    if found.verb == "serve":
+        raise UsageError("'serve' comes first, then its options; see 'wisp mcp serve --help'")
     wanted = 0 if found.verb == "list" else 2 if found.verb == "add" and not command else 1
     if len(found.words) != wanted or (command and found.verb != "add"):
         raise UsageError(f"use: wisp mcp {found.verb} {VERBS[found.verb]}")

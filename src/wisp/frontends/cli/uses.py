@@ -26,6 +26,7 @@ USES: tuple[tuple[str, str], ...] = (
     ("wisp context", "what takes the space of the next request"),
     ("wisp skills list|validate DIR", "what /name can start; is a skill as the specification wants it"),
     ("wisp mcp list|add|remove|test|login|logout", "programs and services that offer more tools"),
+    ("wisp mcp serve", "a task tool for other agents, over standard input and output"),
     ("wisp config show", "every setting and where it comes from (also: set, unset, edit, schema)"),
     ("wisp rpc", "a conversation for another program, as JSON-RPC 2.0 on standard input and output"),
     ("wisp hooks list", "which commands are run at which events"),

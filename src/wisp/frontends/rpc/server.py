@@ -15,7 +15,7 @@ import msgspec
 
 from wisp.frontends.rpc import methods as rpc
 from wisp.frontends.rpc.events import EventWriter
-from wisp.frontends.rpc.framing import Overlong
+from wisp.frontends.wire.pipes import TooLong
 from wisp.host import queries as ask
 from wisp.host.client import CommandRefused, ConversationClient, OpenFailed, OpenRequest
 from wisp.host.commands import Navigate, Prompt
@@ -75,7 +75,7 @@ class RpcServer:
 
     # -- the connection -----------------------------------------------------------------------------------
 
-    async def serve(self, lines: AsyncIterator[bytes | Overlong]) -> int:
+    async def serve(self, lines: AsyncIterator[bytes | TooLong]) -> int:
         """Until the client leaves, or `stop`; returns the exit code."""
         reading = asyncio.ensure_future(self._read(lines))
         ended = asyncio.ensure_future(self._ended.wait())
@@ -92,7 +92,7 @@ class RpcServer:
             self.exit_code = exit_code
             self._ended.set()
 
-    async def _read(self, lines: AsyncIterator[bytes | Overlong]) -> None:
+    async def _read(self, lines: AsyncIterator[bytes | TooLong]) -> None:
         async for line in lines:
             await self._line(line)
             if self._ended.is_set():
@@ -115,10 +115,10 @@ class RpcServer:
 
     # -- one line -----------------------------------------------------------------------------------------
 
-    async def _line(self, line: bytes | Overlong) -> None:
+    async def _line(self, line: bytes | TooLong) -> None:
         given: Any = None
         try:
-            if isinstance(line, Overlong):
+            if isinstance(line, TooLong):
                 raise RpcError(rpc.INVALID_REQUEST, "the line is longer than it may be")
             raw = _parsed(line)
             given = raw.get("id") if isinstance(raw, dict) else None

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
 
 from wisp.frontends.rpc.events import EventWriter
-from wisp.frontends.rpc.framing import LineReader, LineWriter
 from wisp.frontends.rpc.methods import FRAME_BYTES, HANDSHAKE_BYTES
 from wisp.frontends.rpc.server import SIGNALS, Opener, RpcServer
+from wisp.frontends.wire.pipes import Input, Output, Sender, own_descriptors
 from wisp.host.client import OpenRequest
 
 PATIENCE = 10.0
 """Seconds that a client has to take the last answers."""
+MOST_WAITING = 64 << 20
+"""Bytes that may wait to be read by the client before it counts as gone."""
 
 
 def run_rpc(request: OpenRequest, opener: Opener, version: str) -> int:
@@ -21,11 +22,9 @@ def run_rpc(request: OpenRequest, opener: Opener, version: str) -> int:
 
 
 async def _serve(request: OpenRequest, opener: Opener, version: str) -> int:
-    # Whatever else writes to standard output must not get between the frames.
-    out = os.dup(1)
-    os.dup2(2, 1)
-    reader = LineReader(0, HANDSHAKE_BYTES)
-    sink = LineWriter(out, lambda: server.stop(141))
+    reading, writing = own_descriptors()
+    reader = Input(reading, HANDSHAKE_BYTES, unfinished=False)
+    sink = Sender(Output(writing), MOST_WAITING, lambda: server.stop(141))
     loop = asyncio.get_running_loop()
 
     def opened() -> None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from wisp.frontends.acp.pipes import Input, Output, TooLong
+from wisp.frontends.wire.pipes import Input, Output, TooLong
 from wisp.messages.codec import ascii_json
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
@@ -93,7 +93,9 @@ class Peer:
     Args:
         reading, writing: its two directions.
         handler: does what is asked.
-        cancellable: methods whose handler may be cancelled by `$/cancel_request`.
+        cancellable: methods whose handler may be cancelled.
+        cancel: the notification that cancels one, by its `requestId`.
+        told: whether a request that was cancelled is answered all the same.
         log: takes what is odd but not worth an answer.
     """
 
@@ -104,10 +106,13 @@ class Peer:
         handler: Handler,
         *,
         cancellable: Collection[str] = (),
+        cancel: str = "$/cancel_request",
+        told: bool = True,
         log: Callable[[str], None],
     ) -> None:
         self._reading, self._writing, self._handler = reading, writing, handler
         self._cancellable, self._log = cancellable, log
+        self._cancel_method, self._told = cancel, told
         self._queue: deque[Outgoing] = deque()
         self._more = asyncio.Event()
         self._empty = asyncio.Event()
@@ -235,7 +240,7 @@ class Peer:
     def _called(self, message: _Incoming, identity: msgspec.Raw | None) -> None:
         assert isinstance(message.method, str)
         params = b"{}" if isinstance(message.params, msgspec.UnsetType) else bytes(message.params)
-        if identity is None and message.method == "$/cancel_request":
+        if identity is None and message.method == self._cancel_method:
             self._cancel(params)
             return
         if identity is None:
@@ -254,7 +259,7 @@ class Peer:
 
     def _unbegun(self, identity: msgspec.Raw, task: asyncio.Task[None]) -> None:
         """A request that was cancelled before its turn came is answered all the same."""
-        if task.cancelled():
+        if task.cancelled() and self._told:
             self._fail(identity, RpcError(CANCELLED, "the request was cancelled"))
 
     def _cancel(self, params: bytes) -> None:
@@ -281,7 +286,8 @@ class Peer:
         except RpcError as exc:
             self._fail(identity, exc)
         except asyncio.CancelledError:
-            self._fail(identity, RpcError(CANCELLED, "the request was cancelled"))
+            if self._told:
+                self._fail(identity, RpcError(CANCELLED, "the request was cancelled"))
         except Exception as exc:
             # The side that asked is told; the connection and its other sessions go on.
             self._log(f"{method}: {type(exc).__name__}: {exc}")
