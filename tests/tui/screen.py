@@ -100,6 +100,11 @@ class Screen:
         self._tmux("load-buffer", "-", data=text.encode())
         self._tmux("paste-buffer", "-p", "-r")
 
+    def cursor(self) -> tuple[int, int]:
+        """Column and row of the terminal's own cursor."""
+        x, y = self._tmux("display-message", "-p", "#{cursor_x},#{cursor_y}").strip().split(",")
+        return int(x), int(y)
+
     def resize(self, width: int, height: int) -> None:
         """Give the terminal another size."""
         self._tmux("resize-window", "-x", str(width), "-y", str(height))

@@ -177,3 +177,34 @@ def test_what_is_copied_goes_to_the_display_or_over_ssh_to_the_terminal(world: O
     assert copied.exists() is not far
     if not far:
         assert copied.read_text() == "the answer itself"
+
+
+def test_the_terminals_cursor_stands_at_the_caret_in_every_field(world: Open) -> None:
+    """An input method shows there what is being composed: after opening, wide letters, a change of size, in a filter."""
+    slow = {"text": "word " * 400, "pause": 0.02, "delta": 5}
+    program, _ = world(slow)
+
+    def at(row_with: str, column: int) -> None:
+        def right(shown: str) -> bool:
+            rows = [number for number, row in enumerate(shown.split("\n")) if row_with in row]
+            return bool(rows) and screen.cursor() == (column, rows[-1])
+
+        screen.wait(right)
+
+    with Screen(program) as screen:
+        screen.ready()
+        at("What shall be done?", 2)
+        screen.type("ab世")
+        at("│ ab世", 6)
+        screen.keys("Left")
+        at("│ ab世", 4)
+        screen.resize(60, 20)
+        at("│ ab世", 4)
+        screen.keys("Enter")
+        screen.wait("word word")
+        screen.type("draft")
+        at("│ draft", 7)
+        screen.keys("C-r")
+        screen.wait("Sent before")
+        screen.type("世b")
+        at(" 世b", 4)

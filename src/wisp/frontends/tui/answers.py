@@ -47,7 +47,7 @@ class Answers:
         app = self._app
         if self._take is None:
             self._draft = app.composer.whole
-        self._take, self._back, app.hint = take, back, hint
+        self._take, self._back, app.below.hint = take, back, hint
         app.composer.put(text)
         app.composer.placeholder = what
         app.composer.focus()
@@ -66,7 +66,7 @@ class Answers:
         if self._take is None:
             return
         app = self._app
-        self._take, app.hint = None, ""
+        self._take, app.below.hint = None, ""
         app.composer.placeholder = PROMPT
         app.composer.put(self._draft)
         self._draft = ""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.geometry import Offset
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
@@ -28,7 +29,7 @@ from wisp.frontends.tui.driver import Ground, ScreenDriver
 from wisp.frontends.tui.look import DARK, GREY, LIGHT, LOOKS, Look, theme_of
 from wisp.frontends.tui.menu import Menu, Row
 from wisp.frontends.tui.pressing import interrupt, pressed
-from wisp.frontends.tui.quick import QuickScreen
+from wisp.frontends.tui.quick import QuickScreen, caret
 from wisp.frontends.tui.transcript import Transcript
 from wisp.frontends.tui.wishes import Wishes
 from wisp.host.terminal import ground
@@ -98,6 +99,15 @@ class WispApp(App[int]):
         self._work: set[asyncio.Future[Any]] = set()
         self._interrupted_at = -TWICE
         self.below = Below(self)
+
+    @property
+    def cursor_position(self) -> Offset:
+        """Where the terminal's cursor is put after each drawing."""
+        return caret(self.focused if self._screen_stack else None, self._cursor_place)
+
+    @cursor_position.setter
+    def cursor_position(self, place: Offset) -> None:
+        self._cursor_place = place
 
     def get_default_screen(self) -> Screen[Any]:
         """The screen of the conversation."""
@@ -195,6 +205,10 @@ class WispApp(App[int]):
 
     # -- drawing what changed -----------------------------------------------------------------------------
 
+    def after(self, seconds: float, work: Callable[[], None]) -> asyncio.TimerHandle:
+        """Do `work` later, once.  (A timer of Textual's that is late when it begins never fires at all.)"""
+        return asyncio.get_running_loop().call_later(seconds, self.call_next, work)
+
     def flush_soon(self) -> None:
         """Draw what changed, with whatever else changes until then."""
         self.below.flush_soon()
@@ -206,15 +220,6 @@ class WispApp(App[int]):
     def say_for_a_moment(self, hint: str) -> None:
         """Show a hint for as long as a second Ctrl+C would count."""
         self.below.say_for_a_moment(hint)
-
-    @property
-    def hint(self) -> str:
-        """What is said beside what happens."""
-        return self.below.hint
-
-    @hint.setter
-    def hint(self, hint: str) -> None:
-        self.below.hint = hint
 
     def opened(self) -> None:
         """Another conversation may stand behind the connection."""
@@ -271,12 +276,12 @@ class WispApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Keys mean what the person wants.  Who writes on while a page is only looked at leaves it."""
-        if isinstance(event, events.Key):
-            top = self.screen_stack[-1]
+        if isinstance(event, events.Key) and self._screen_stack:
+            top = self._screen_stack[-1]
             glance = isinstance(top, ModalScreen) and getattr(top, "GLANCE", False)
             if glance and event.is_printable and event.key not in ("space", "q"):
                 top.dismiss(None)
-            elif len(self.screen_stack) < 2 and event.key in self.wishes.means:
+            elif len(self._screen_stack) < 2 and event.key in self.wishes.means:
                 event = events.Key(self.wishes.means[event.key], None)
         await super().on_event(event)
 

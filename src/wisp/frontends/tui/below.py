@@ -19,6 +19,8 @@ FRAME = 1 / 30
 """Seconds between two drawings of what streams in."""
 TICK = 0.1
 """Seconds between two looks at the clock during a run."""
+NARROW = 60
+"""Columns below which words are saved."""
 MOMENT = 2.0
 """Seconds for which a hint is shown."""
 
@@ -37,7 +39,7 @@ class Below:
         """Draw what changed, with whatever else changes until then."""
         if not self._flushing:
             self._flushing = True
-            self._app.set_timer(FRAME, self._draw_changes)
+            self._app.after(FRAME, self._draw_changes)
 
     def _draw_changes(self) -> None:
         self._flushing = False
@@ -72,10 +74,19 @@ class Below:
                 seconds=asyncio.get_running_loop().time() - feed.run_began,
                 frame=self._frame,
                 still=app.animation_level == "none",
-                hint=self.hint or "esc stops",
+                hint=self.hint or self._escape(),
                 width=max(1, app.size.width - 2),
             )
         )
+
+    def _escape(self) -> str:
+        """What Esc would stop now: one thing, and never what is written or waits."""
+        app = self._app
+        if app.dialog.ask is not None:
+            return ""  # the question names its own keys
+        shell = app.talk is not None and app.talk.feed.shell
+        what = "" if app.size.width < NARROW else " the command" if shell else " the run"
+        return f"esc stops{what}"
 
     def queue(self) -> None:
         """What waits to be said."""
@@ -103,7 +114,7 @@ class Below:
         """Show a hint for as long as a second Ctrl+C would count."""
         self.hint = hint
         self.activity()
-        self._app.set_timer(MOMENT, lambda: self._unsay(hint))
+        self._app.after(MOMENT, lambda: self._unsay(hint))
 
     def _unsay(self, hint: str) -> None:
         if self.hint == hint:

@@ -1,4 +1,5 @@
 """The screen of the conversation: what changed is drawn at once, and only what follows closely waits.
+And where the terminal's cursor belongs after each drawing.
 
 Textual draws at the next beat of a timer, up to a sixtieth of a second late: that is most of the time between
 a key and its echo.
@@ -8,8 +9,22 @@ from __future__ import annotations
 
 import asyncio
 
+from rich.cells import cell_len
 from textual import events
+from textual.geometry import Offset
 from textual.screen import UPDATE_PERIOD, Screen
+from textual.widget import Widget
+from textual.widgets import Input, TextArea
+
+
+def caret(widget: Widget | None, otherwise: Offset) -> Offset:
+    """Where the terminal's own cursor belongs: an input method shows there what is being composed."""
+    if isinstance(widget, Input) and widget.is_attached:
+        x, y, _, _ = widget.content_region  # its own figure is one cell off at the end of the text
+        return Offset(x + cell_len(widget.value[: widget.cursor_position]) - widget.scroll_offset.x, y)
+    if isinstance(widget, TextArea) and widget.is_attached:
+        return widget.cursor_screen_offset
+    return otherwise
 
 
 class QuickScreen(Screen[None]):

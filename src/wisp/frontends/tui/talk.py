@@ -195,8 +195,8 @@ class Talk:
     def keep_draft_soon(self) -> None:
         """Keep what is being written, once the person pauses."""
         if self._draft_timer is not None:
-            self._draft_timer.stop()
-        self._draft_timer = self.app.set_timer(DRAFT_EVERY, self._keep_draft)
+            self._draft_timer.cancel()
+        self._draft_timer = self.app.after(DRAFT_EVERY, self._keep_draft)
 
     def _keep_draft(self) -> None:
         if not self.app.answers.wanted:
