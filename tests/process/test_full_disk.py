@@ -44,7 +44,9 @@ def test_headless_a_full_disk_ends_the_run_and_says_so(tmp_path: Path) -> None:
     """What was accepted before is whole, no half record is there, and the same session goes on later."""
     with ServerThread([{"text": "short"}, {"text": "long " * 2000}, {"text": "on"}]) as server:
         limited = program(tmp_path, server)
+        limited.most = 1 << 30
         assert limited.run("-p", "one").returncode == 0
+        limited.most = limited.sessions()[0].stat().st_size + 2_000  # less than the second answer
         done = limited.run("-p", "two", "--continue")
         assert done.returncode == 1
         assert "could not be written" in done.stderr
