@@ -125,6 +125,8 @@ async def run_prompt(
         stopper.done()
         judged = verdict(view.run, headless=asker is None, signal_code=stopper.code)
         output.end(client, view.run, judged)
+        with suppress(ValueError):  # not the main thread, which alone has signals
+            signals.told(judged.exit_code)
         return judged.exit_code
     except BrokenPipeError:
         quiet_stdout()

@@ -2,11 +2,12 @@
 
 One that comes early is kept until a `print.Stopper` takes it as a request to stop: nothing is raised into an
 import, where it can bring down a module that is not written in Python.  Only what waits for input is
-interrupted.  Once the outcome was told, a signal changes nothing any more.
+interrupted.  While the outcome is being told, a signal changes nothing; afterwards it can only hurry the end.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,9 +64,19 @@ def interruptible() -> Iterator[None]:
 
 
 def ignore() -> None:
-    """The outcome is told: from here on a signal changes nothing."""
+    """The outcome is being told: from here on a signal changes nothing."""
     for number in CODES:
         signal.signal(number, signal.SIG_IGN)
+
+
+def told(code: int) -> None:
+    """The outcome is told, and only closing is left: a signal ends the process at once, with that outcome."""
+
+    def leave(number: int, frame: object) -> None:
+        os._exit(code)
+
+    for number in CODES:
+        signal.signal(number, leave)
 
 
 def _take(number: int, frame: object) -> None:
