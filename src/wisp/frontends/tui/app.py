@@ -207,7 +207,12 @@ class WispApp(App[int]):
 
     def after(self, seconds: float, work: Callable[[], None]) -> asyncio.TimerHandle:
         """Do `work` later, once.  (A timer of Textual's that is late when it begins never fires at all.)"""
-        return asyncio.get_running_loop().call_later(seconds, self.call_next, work)
+
+        def unless_leaving() -> None:
+            if not self._exit:
+                work()
+
+        return asyncio.get_running_loop().call_later(seconds, self.call_next, unless_leaving)
 
     def flush_soon(self) -> None:
         """Draw what changed, with whatever else changes until then."""
