@@ -295,6 +295,7 @@ def check(log: Log, seed: int) -> None:
 SEEN: dict[str, int] = {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(LOGS // BATCH))
 async def test_every_front_end_tells_the_same_of_a_run(
     batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

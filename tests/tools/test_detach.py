@@ -91,6 +91,7 @@ def test_stopping_the_run_afterwards_leaves_it_and_process_stops_it(scene: Scene
     assert re.search(r"p1 stopped", scene.bench.call("process", operation="stop", id="p1").text)
 
 
+@pytest.mark.slow
 def test_with_nothing_to_wait_for_or_no_room_nothing_is_let_go(scene: Scene) -> None:
     """And a call that ended by itself is told as ever."""
     assert scene.backgrounds.let_go() == []
@@ -103,6 +104,7 @@ def test_with_nothing_to_wait_for_or_no_room_nothing_is_let_go(scene: Scene) -> 
     assert scene.outcomes[-1].text == "started\nfinished\nexit code: 3"
 
 
+@pytest.mark.slow
 def test_a_hundred_commands_let_go_at_their_very_end_are_told_exactly_once(scene: Scene) -> None:
     """Either the call says how it ended, or it is in the background: never both, never neither."""
     for number in range(100):

@@ -42,6 +42,7 @@ def seen(streamed: Streamed) -> list[list[tuple[str, str]]]:
     return [[(part.text, str(part.style)) for part in line] for line in streamed.lines(60, DARK)]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(TEXT, st.lists(st.integers(1, 40), min_size=1, max_size=30))
 def test_the_lines_do_not_depend_on_how_the_text_was_cut(text: str, sizes: list[int]) -> None:
@@ -100,6 +101,7 @@ def test_a_link_that_is_explained_later_is_a_link_in_the_end() -> None:
     assert "the page (https://example.org/x)" in streamed.lines(60, DARK)[0].text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "block", [PIECES[1], PIECES[2], "```python\n" + "x = [1, 2]  # note\n" * 20 + "```\n"]
 )
