@@ -137,14 +137,18 @@ def test_an_interrupt_stops_the_run_and_leaves_the_agent_usable() -> None:
         [ScriptStep("I wait.", calls=[call("bash", command="sleep 100")]), ScriptStep("Again.")]
     )
     main = threading.main_thread().ident or 0
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job begins without it
 
     def when_it_runs(request: wisp.ToolApprovalRequested) -> bool:
         threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT)).start()
         return True
 
     with wisp.Agent(provider=model, approve=when_it_runs, options={"sandbox": "off"}) as agent:
-        with pytest.raises(KeyboardInterrupt):
-            agent.ask_sync("go")
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                agent.ask_sync("go")
+        finally:
+            signal.signal(signal.SIGINT, before)
         assert agent.ask_sync("and now?") == "Again."
 
 

@@ -53,6 +53,7 @@ NEITHER = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 def test_nothing_outside_is_read_unasked(config: Config) -> None:
     def work(make: Callable[[], Site]) -> None:

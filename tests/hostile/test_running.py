@@ -146,6 +146,7 @@ def _sleeping(mark: str) -> int:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 def test_commands_that_wait_for_a_terminal_or_say_too_much_end_and_cost_little(config: Config) -> None:
     def work(make: Callable[[], Site]) -> None:

@@ -226,6 +226,7 @@ HIDDEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(HIDDEN))
 def test_a_place_out_of_the_way_hides_no_repository(name: str) -> None:
     def work(make: Callable[[], Site]) -> None:
