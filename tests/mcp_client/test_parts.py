@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from wisp.mcp.content import outcome_of
@@ -25,6 +25,7 @@ names = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=
 
 
 @given(st.sets(names, min_size=1, max_size=8), st.lists(names, max_size=12))
+@example({"0"}, ["H", "h"])
 def test_names_fit_every_vendor_and_differ_where_tools_do(servers: set[str], tools: list[str]) -> None:
     found = [name for key in server_keys(servers).values() for name in tool_names(key, tools).values()]
     assert all(VENDORS.fullmatch(name) for name in found)

@@ -39,13 +39,20 @@ def tool_names(key: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def _distinct(cleaned: dict[str, str], most: int) -> dict[str, str]:
-    """A part for each name: as cleaned where that is its own and fits, else with a digest of the name."""
+    """A part for each name: as cleaned where that is its own and fits, else with a digest of the name.
+
+    Parts differ in more than case.  Of names that do not, the first that needed no cleaning stays as it is.
+    """
     count: dict[str, int] = {}
-    for part in cleaned.values():
+    owner: dict[str, str] = {}
+    for name, part in cleaned.items():
         count[part.lower()] = count.get(part.lower(), 0) + 1
+        if part == name:
+            owner.setdefault(part.lower(), name)
     found = {}
     for name, part in cleaned.items():
-        if not part or len(part) > most or (count[part.lower()] > 1 and part != name):
+        taken = count[part.lower()] > 1 and owner.get(part.lower()) != name
+        if not part or len(part) > most or taken:
             digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
             part = f"{part[: most - 9].rstrip('_')}_{digest}".lstrip("_")
         found[name] = part
