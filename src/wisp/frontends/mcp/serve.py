@@ -7,7 +7,6 @@ each request says who asks.  Knows what a task is only through `mcp.task`.
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ import msgspec
 from wisp.frontends.mcp.task import Opener, TaskArguments, do, tool
 from wisp.frontends.wire.peer import INVALID_PARAMS, METHOD_NOT_FOUND, Peer, RpcError
 from wisp.frontends.wire.pipes import Input, Output
+from wisp.frontends.wire.serving import exit_code, listened
 from wisp.host.client import OpenRequest
 
 MODERN = "2026-07-28"
@@ -27,7 +27,6 @@ MOST_BYTES = 8 * 1024 * 1024
 """Longest message taken."""
 PATIENCE = 10.0
 """Seconds that tasks have to settle once the client has left."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _META = "io.modelcontextprotocol/"
 
 
@@ -155,22 +154,9 @@ async def _serve(
         told=False,
         log=log,
     )
-    loop = asyncio.get_running_loop()
-    stopped: asyncio.Future[int] = loop.create_future()
-
-    def stop(number: int) -> None:
-        if not stopped.done():
-            stopped.set_result(number)
-
-    for number in SIGNALS:
-        loop.add_signal_handler(number, stop, number)
-    listening = asyncio.ensure_future(peer.listen())
-    first: list[asyncio.Future[Any]] = [listening, stopped]
-    await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
-    listening.cancel()
-    await asyncio.wait([listening])
-    await peer.settle(0.0 if stopped.done() or peer.failure else PATIENCE)
-    return 128 + stopped.result() if stopped.done() else 141 if peer.failure else 0
+    number = await listened(peer)
+    await peer.settle(0.0 if number or peer.failure else PATIENCE)
+    return exit_code(number, peer.failure, log)
 
 
 def _object(params: bytes) -> dict[str, Any]:
