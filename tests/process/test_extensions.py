@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,29 @@ def extend(wisp):
     wisp.renderer("prints", lambda event: 1 / 0)
     wisp.block(lambda: 1 / 0)
 """
+
+
+def test_the_example_built_as_a_package_and_installed_is_found_by_its_module(tmp_path: Path) -> None:
+    """Built by its own build description; the settings name the module, no path."""
+    site = tmp_path / "site"
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index",
+            "--target", str(site), str(EXAMPLE.parent),
+        ],
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (site / "wisp_example" / "__init__.py").is_file()
+    steps = answers(Step(calls=(Call("count_words", {"text": "one two three"}),)), Step(text="done"))
+    with ServerThread(steps) as server:
+        wisp = program(tmp_path, server, '[extensions.example]\nmodule = "wisp_example"\n')
+        ran = wisp.run("-p", "go", *FULL, PYTHONPATH=str(site))
+        missing = wisp.run("-p", "go", *FULL)
+    assert ran.returncode == 0, ran.stderr
+    [output] = [e["output"] for e in events(ran.stdout) if e["type"] == "tool.execution.ended"]
+    assert "3" in output
+    assert "wisp_example" in missing.stderr + missing.stdout, "without it, that is told"
 
 
 def test_an_extension_that_fails_at_every_call_breaks_no_run_and_no_stream(tmp_path: Path) -> None:
