@@ -120,7 +120,7 @@ def call(message: dict[str, Any]) -> None:
             )
             time.sleep(0.1)
     elif MODE == "asks":
-        send({"id": "q1", "method": MORE[0], "params": {}})
+        send({"id": "q1", "method": MORE[0], "params": json.loads(MORE[1]) if len(MORE) > 1 else {}})
         while (reply := receive()).get("id") != "q1":
             pass
         return answer(id_, text(json.dumps(reply)))

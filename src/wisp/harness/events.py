@@ -54,7 +54,7 @@ class QuestionAsked(Event, frozen=True, tag="question.asked"):
     options: tuple[str, ...] = ()
     """Answers to choose from; where there are none, any text is one."""
     about: str = "model"
-    """`model`, the limit that was reached (`turns`, `cost`, `tokens`, `time` or `loop`), or `storage`."""
+    """`model`, the limit that was reached (`turns`, `cost`, `tokens`, `time`, `loop`), `storage` or `mcp`."""
 
 
 class QuestionAnswered(Event, frozen=True, tag="question.answered"):

@@ -135,9 +135,9 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     backgrounds = Backgrounds()
     mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
-    external.begin(configured, workspace, env, clock, box)
-    stack = instruction_stack(configured, workspace, clock, own.prompt)
     talks = own.questioner or questions
+    external.begin(configured, workspace, env, clock, box, talks)
+    stack = instruction_stack(configured, workspace, clock, own.prompt)
     ledger = ReadLedger()
     hooks = make_hooks(settings, workspace, child_env, clock, ledger, extensions)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
@@ -300,6 +300,8 @@ def _connect(
         checker.tell = host.tell
     watch_plugged(host, request)
     external.watch(lambda said: host.tell(ErrorReported(said, "mcp")))
+    if external.asking is not None:
+        external.asking.tell = host.tell
     host.let_go = backgrounds.let_go
     backgrounds.on_end = _telling(host, asyncio.get_running_loop())
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from wisp.context.blocks import Block, block
 from wisp.context.estimate import tokens_of_frame
 from wisp.harness.masking import Masker
+from wisp.harness.ports import Questioner
 from wisp.host.configure import Configured
 from wisp.host.settings import Settings
 from wisp.host.snapshot import McpServer
@@ -21,6 +22,7 @@ from wisp.workspace.box import Box
 from wisp.workspace.root import Workspace
 
 if TYPE_CHECKING:
+    from wisp.host.eliciting import Eliciting
     from wisp.host.mcp import Outside
     from wisp.mcp.prompts import Prompt
     from wisp.mcp.servers import Servers, ServerTool
@@ -38,6 +40,8 @@ class External:
 
     def __init__(self) -> None:
         self._servers: Servers | None = None
+        self.asking: Eliciting | None = None
+        """Puts what servers ask to the person; None where none of them may, or nobody is there."""
         self._outside: Outside | None = None
         self._masked: Callable[[str], str] = lambda text: text
 
@@ -47,15 +51,29 @@ class External:
         return self._servers
 
     def begin(
-        self, configured: Configured, workspace: Workspace, env: Mapping[str, str], clock: Clock, box: Box
+        self,
+        configured: Configured,
+        workspace: Workspace,
+        env: Mapping[str, str],
+        clock: Clock,
+        box: Box,
+        questioner: Questioner | None = None,
     ) -> None:
-        """Start those that are configured; returns at once."""
+        """Start those that are configured; returns at once.
+
+        Args:
+            questioner: who answers what servers may ask; None where nobody is there.
+        """
         settings = configured.settings
         if not wanted(settings):
             return
         from wisp.host.mcp import Outside, servers_of
 
         self._outside = Outside(configured, workspace, env, clock, box)
+        if questioner is not None and any(one.elicitation for one in settings.mcp_servers.values()):
+            from wisp.host.eliciting import Eliciting
+
+            self.asking = self._outside.asking = Eliciting(questioner, clock)
         self._servers = servers_of(self._outside)
         self._servers.begin()
 

@@ -17,6 +17,7 @@ from wisp._version import __version__
 from wisp.harness.masking import Masker
 from wisp.host.childenv import child_environment
 from wisp.host.configure import Configured
+from wisp.host.eliciting import Eliciting
 from wisp.host.mcppins import Pins
 from wisp.host.project import FILE as PROJECT_FILE
 from wisp.host.secrets import without_secrets
@@ -54,20 +55,25 @@ class Misconfigured(Exception):
 class Surroundings:
     """Answers what servers ask: where the work is, and nothing else.  Implements `mcp.ports.Answerer`.
 
-    No model is lent (sampling) and no person is asked for anything (elicitation): both would speak in
-    wisp's name.
+    No model is lent (sampling).  A person is asked (elicitation) only by a server that the settings allow it.
+
+    Args:
+        asking: puts forms to a person; None where nobody may be asked.
+        server: whose answers these are.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, workspace: Workspace, asking: Eliciting | None = None, server: str = "") -> None:
+        self._workspace, self._asking, self._server = workspace, asking, server
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """Roots."""
-        return {"roots": {}}
+        """Roots, and forms where a person can be asked."""
+        return {"roots": {}} if self._asking is None else {"roots": {}, "elicitation": {"form": {}}}
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """See `mcp.ports.Answerer`."""
+        if method == "elicitation/create" and self._asking is not None:
+            return await self._asking.form(self._server, params)
         if method != "roots/list":
             raise NotOffered(f"wisp does not do {method[:100]!r} for servers")
         return {
@@ -91,6 +97,8 @@ class Outside:
         own = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
         self.key_names = {*own, *(name for vendor in VENDORS.values() for name in vendor.key_variables)}
         """Variables that hold providers' keys."""
+        self.asking: Eliciting | None = None
+        """Puts servers' forms to a person; None where nobody is there."""
         self.show: Callable[[str], None] | None = None
         """Takes the address at which a person can agree to a login; None where nobody is there."""
 
@@ -166,6 +174,7 @@ def _plan(name: str, table: McpServerSettings, outside: Outside) -> Plan:
         lambda tool: _wanted(tool, table),
         problem,
         Pins(outside.configured.paths.mcp_pins, _identity(name, table)).exchange,
+        Surroundings(outside.workspace, outside.asking, name) if table.elicitation else None,
     )
 
 

@@ -72,6 +72,6 @@ class PendingQuestions:
         question, future = self._waiting.get(command.question_id, (None, None))
         if question is None or future is None or future.done():
             raise CommandRefused(f"no question {command.question_id!r} is waiting")
-        if question.about != "model" and command.text not in question.options:
+        if question.options and question.about != "model" and command.text not in question.options:
             raise CommandRefused(f"answer with one of: {', '.join(question.options)}")
         future.set_result(command.text)

@@ -78,4 +78,6 @@ class McpServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """Patterns of the tools that are offered; all unless set."""
     disabled_tools: tuple[str, ...] = ()
     """Patterns of those that are not."""
+    elicitation: bool = False
+    """Whether it may put questions to the person at a conversation; never in a headless run."""
     oauth: McpOAuthSettings | None = None

@@ -49,6 +49,8 @@ class Plan(NamedTuple):
     """Why it is not started at all."""
     pinned: Callable[[Mapping[str, str]], Mapping[str, str]] = lambda now: {}
     """Keeps the digests of its tools, by name; what was kept before."""
+    answerer: Answerer | None = None
+    """Answers what it asks, instead of the one that answers all."""
 
 
 class State(NamedTuple):
@@ -74,7 +76,7 @@ class Server:
 
     def __init__(self, plan: Plan, answerer: Answerer, version: str, changed: Callable[[], None]) -> None:
         self.plan = plan
-        self._answerer, self._version, self._changed = answerer, version, changed
+        self._answerer, self._version, self._changed = plan.answerer or answerer, version, changed
         self.tools: list[Definition] = []
         self.listed: list[str] = []
         """The names of all its tools, also of those that are not wanted."""

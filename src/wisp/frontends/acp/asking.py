@@ -138,7 +138,9 @@ class Asking:
             pass
         if event.about == "model":
             said = said if isinstance(said, str) else DECLINED
-        elif said not in event.options:
+        elif event.options and said not in event.options:
             said = event.options[-1]  # the one that goes no further
+        elif not isinstance(said, str):
+            said = ""
         with suppress(CommandRefused):  # settled meanwhile
             await self._host.send(Answer(event.question_id, said))

@@ -31,6 +31,7 @@ ABOUT = {
     "time": "The limit of time is reached",
     "loop": "The model repeats itself",
     "storage": "The conversation cannot be kept",
+    "mcp": "A server asks",
 }
 
 
