@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tools.conftest import Bench
 
 from wisp.messages.tool import ToolFailure
-from wisp.tools.edit import Change, plan_edits
+from wisp.tools.edit import Change
+from wisp.tools.planning import plan_edits
 from wisp.workspace.text import DEFAULT_FALLBACKS
 
 SOAK = os.environ.get("WISP_SOAK") == "1"

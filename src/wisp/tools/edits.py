@@ -14,9 +14,10 @@ import msgspec
 from wisp.messages.content import Text
 from wisp.messages.tool import ToolFailure, ToolOutcome
 from wisp.tools.base import Prepared, RunContext
-from wisp.tools.edit import Change, EditArguments, Plan, plan_edits, report
+from wisp.tools.edit import Change, EditArguments
 from wisp.tools.ledger import ReadLedger, Seen
 from wisp.tools.parts import count
+from wisp.tools.planning import Plan, plan_edits, report
 from wisp.tools.target import Target, failures, relative, to_write
 from wisp.workspace import files
 from wisp.workspace.root import Workspace

@@ -14,10 +14,8 @@ from wisp.messages.ids import Clock
 from wisp.messages.tool import Effect, Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext
 from wisp.tools.process import ended_line, report
-from wisp.tools.reached import reached
 from wisp.tools.render import MAX_BYTES, MAX_LINES, plain_output, plural
 from wisp.tools.schema import decode, schema_of
-from wisp.tools.scripts import deciding
 from wisp.tools.target import failures
 from wisp.workspace.background import Background, Backgrounds
 from wisp.workspace.box import Box
@@ -110,6 +108,9 @@ class ShellTool:
 
     def _effects(self, command: str) -> tuple[Effect, ...]:
         """The command itself, and, where no box confines it, what its words reach outside through links."""
+        from wisp.tools.reached import reached
+        from wisp.tools.scripts import deciding
+
         whole, found = self._effect(command), reached(self._workspace, command)
         whole = msgspec.structs.replace(
             whole, reaches=clean(found.hidden), runs=clean(deciding(self._workspace, command))
