@@ -1,8 +1,8 @@
 """The PATH of the person's login shell, for commands of a process that no shell started.
 
-An editor or a desktop starts wisp with a short PATH; what the person installed with a version manager is then
-not found.  The login shell is asked once in a process, in the home folder, without input, without a prompt and
-with nothing that shells take orders from (`BASH_ENV`, `PROMPT_COMMAND`).
+An editor or a desktop starts wisp with a short PATH; what the person installed with a version manager is
+then not found.  The login shell is asked once in a process, in the home folder, without input, without a
+prompt and with nothing that shells take orders from (`BASH_ENV`, `PROMPT_COMMAND`).
 """
 
 from __future__ import annotations
