@@ -10,7 +10,7 @@ from wisp.messages.tool import Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext
 from wisp.tools.ledger import ReadLedger, Seen
 from wisp.tools.schema import decode, schema_of
-from wisp.tools.target import Target, failures, relative, to_write
+from wisp.tools.target import Target, failures, relative, to_change
 from wisp.workspace import files, text
 from wisp.workspace.root import Workspace
 
@@ -64,7 +64,7 @@ class EditTool:
 
             several = SeveralFiles(self._workspace, self._ledger, self._fallbacks, self._journal)
             return several.prepare(args)
-        target = to_write(self._workspace, args.path)
+        target = to_change(self._workspace, args.path)
         name = relative(self._workspace, target.path)
         if target.place.inside:
             before, plan = self._plan(target, args, name)
