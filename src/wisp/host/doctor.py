@@ -12,6 +12,8 @@ import msgspec
 from wisp._version import __version__
 from wisp.host.configure import Configured
 from wisp.host.paths import environment
+from wisp.tools.render import plural
+from wisp.workspace.outputs import count
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -116,4 +118,8 @@ def _sessions(configured: Configured) -> Finding:
     while not os.path.exists(place) and os.path.dirname(place) != place:
         place = os.path.dirname(place)
     writable = os.access(place, os.W_OK)
-    return Finding("sessions", "ok" if writable else "problem", base if writable else f"{base}: not writable")
+    if not writable:
+        return Finding("sessions", "problem", f"{base}: not writable")
+    files, size = count(configured.output)
+    told = f"; {plural(files, 'kept output')} of commands, {size / 1e6:,.1f} MB" if files else ""
+    return Finding("sessions", "ok", base + told)
