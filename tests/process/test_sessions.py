@@ -27,10 +27,10 @@ def test_once_a_day_the_end_of_a_run_takes_old_outputs_away(tmp_path: Path) -> N
         put("bash-old.log")
         (output / "bash-new.log").write_text("x")
         assert program.run("-p", "go").returncode == 0
-        assert os.listdir(output) == ["bash-new.log"]
+        assert sorted(os.listdir(output)) == [".lock", "bash-new.log"]
         put("bash-older.log")
         assert program.run("-p", "go").returncode == 0
-    assert sorted(os.listdir(output)) == ["bash-new.log", "bash-older.log"]
+    assert sorted(os.listdir(output)) == [".lock", "bash-new.log", "bash-older.log"]
 
 
 def test_the_life_of_a_session_on_the_command_line(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def tidy(configured: Configured, clock: Clock) -> None:
 def prune_outputs(
     configured: Configured, now: float, days: float = OUTPUT_DAYS, most: int = OUTPUT_BYTES
 ) -> Kept:
-    """Delete kept outputs that no stored session refers to, older than `days` or, oldest first, beyond `most` bytes.
+    """Delete outputs that no stored session refers to: older than `days`, or the oldest beyond `most` bytes.
 
     Raises:
         OSError: the folder, or a session, cannot be read; nothing went.
