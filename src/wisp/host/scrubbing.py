@@ -14,6 +14,7 @@ from wisp.session.catalog import resolve
 from wisp.session.lock import Locked
 from wisp.session.scrub import Scrubber
 from wisp.session.whole import rewrite
+from wisp.session.words import forget
 
 
 class ScrubReport(msgspec.Struct, frozen=True):
@@ -58,6 +59,7 @@ def scrub_session(configured: Configured, env: Mapping[str, str], prefix: str, *
         report = ScrubReport(path, dict(sorted(found.items())), len(touched), min(touched, default=0), do_it)
         if do_it and touched:
             rewrite(path, change, keep=False)
+            forget(configured.session_base, [path])
     except Locked as exc:
         raise OpenFailed(str(exc), 1) from None
     return report

@@ -62,7 +62,8 @@ def _row(path: str, known: _Row | None) -> _Row | None:
         ):  # fmt: skip
             return known
         names: set[str] = set()
-        if known is not None and known.size <= status.st_size and known.end == _end(descriptor, known.size):
+        grew = known is not None and known.inode == status.st_ino and known.size <= status.st_size
+        if known is not None and grew and known.end == _end(descriptor, known.size):
             names.update(known.names)
             file.seek(max(0, known.size - _LONGEST))
         rest = b""
