@@ -10,6 +10,8 @@ import pytest
 from process.program import Program
 from process.server import ServerThread
 
+from wisp.session.codec import seal
+
 pytestmark = pytest.mark.process
 
 
@@ -88,3 +90,26 @@ def test_the_life_of_a_session_on_the_command_line(tmp_path: Path) -> None:
         do("label", name, code=2)
         assert program.run("-p", "x", "--fork", "nothing").returncode == 2
     assert server.problems == []
+
+
+def test_a_session_of_a_newer_wisp_goes_on_in_a_branch_and_stays_as_it_is(tmp_path: Path) -> None:
+    """What is understood of it comes along, what is not is passed over; nothing is refused."""
+    with ServerThread([{"text": "one"}, {"text": "two"}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        assert program.run("-p", "first words").returncode == 0
+        (path,) = program.home.glob("state/sessions/*/*.jsonl")
+        last = json.loads(path.read_bytes().splitlines()[-1])
+        fields = {"v": 2, "seq": last["seq"] + 1, "id": "n1", "parent": last["parent"], "at": last["at"]}
+        with path.open("ab") as file:
+            file.write(seal({**fields, "type": "later.kind", "what": 1}) + b"\n")
+        before = path.read_bytes()
+        run = program.run("-p", "second words", "--continue")
+        told = server.requests[-1].body
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "two"
+    assert "newer wisp (format 2, this one knows 1)" in run.stderr
+    assert b"first words" in told
+    assert path.read_bytes() == before
+    other = next(p for p in program.home.glob("state/sessions/*/*.jsonl") if p != path)
+    assert other.stem in run.stderr
+    assert b"second words" in other.read_bytes()

@@ -7,7 +7,6 @@ untrusted folder is read, nothing is started, and no connection is made.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -33,7 +32,6 @@ from wisp.host.instructions import instruction_stack
 from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
 from wisp.host.news import HostNews
-from wisp.host.paths import NO_HOME
 from wisp.host.paths import environment as process_environment
 from wisp.host.plugging import (
     load_extensions,
@@ -52,16 +50,15 @@ from wisp.host.settings import (
     absolute,
 )
 from wisp.host.snapshot import Snapshot
+from wisp.host.storing import storage_for
 from wisp.host.tooling import attribution, built_in_tools, offered
 from wisp.loop.boundary import Boundary
 from wisp.messages.content import UserBlock
 from wisp.messages.ids import Clock, SystemClock
 from wisp.providers.base import Provider
 from wisp.providers.transport import Transport
-from wisp.session.catalog import latest, resolve, session_path
-from wisp.session.lock import Locked
 from wisp.session.ports import FileHistory
-from wisp.session.storage import MemoryStorage, Storage
+from wisp.session.storage import Storage
 from wisp.tools.base import Tool
 from wisp.tools.ledger import ReadLedger
 from wisp.workspace.background import Background, Backgrounds
@@ -157,7 +154,8 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     outside = await external.tools(not request.converses, settings.max_time, own.hurry)
     told = [block("program", text, "the calling program") for text in own.instructions]
     blocks = [*stack.blocks, *external.blocks(), *await plugged_blocks(extensions), *told, *wish]
-    storage, resumed, session_id = _storage(request, configured, clock, own.storage)
+    kept = storage_for(request, configured, clock, own.storage)
+    storage, session_id = kept.storage, kept.new_id
     host = assemble_host(
         provider=service.provider,
         model=service.model,
@@ -184,7 +182,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
         ),
         storage=storage,
         session_id=session_id,
-        resumed=resumed,
+        resumed=kept.resumed,
         cwd=configured.cwd,
         blocks=blocks,
         settings=settings,
@@ -194,6 +192,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             *map(str, configured.resolved.problems),
             *service.notes,
             *mended,
+            *kept.notes,
             *stack.notes,
             *external.notes,
             *delegation.notes,
@@ -339,45 +338,3 @@ def _tell_variables(
     assert isinstance(transport, RecordingTransport | ReplayTransport)
     place = next((found.text for found in blocks if found.name == "environment"), "")
     transport.variables = {"environment": place, "cwd": snapshot.cwd, "session_id": snapshot.session_id}
-
-
-def _storage(
-    request: OpenRequest, configured: Configured, clock: Clock, own: Storage | None
-) -> tuple[Storage, bool, str]:
-    """`(storage, whether it continues something, the id of a new session)`."""
-    from wisp.session.journal import FileJournal
-    from wisp.session.whole import create_private_folder
-
-    new_id = request.session_id or clock.new_id()
-    if own is not None:
-        return own, False, new_id
-    if request.no_session:
-        return MemoryStorage(), False, new_id
-    base = configured.session_base
-    try:
-        path = None
-        if request.fork:
-            from wisp.host.store import SessionStore
-
-            source, _, entry = request.fork.partition("@")
-            path = SessionStore(base, clock).fork(source, entry).path
-        elif request.resume:
-            path = resolve(base, request.resume)
-        elif request.continue_:
-            path = latest(base, configured.cwd)
-        resumed = path is not None
-        path = path or session_path(base, configured.cwd, new_id)
-        create_private_folder(os.path.dirname(path))
-        return FileJournal(path), resumed, new_id
-    except LookupError as exc:  # no such session, or no such entry in it
-        raise OpenFailed(str(exc.args[0]), 2) from None
-    except Locked as exc:
-        raise OpenFailed(f"{exc}; wait for it, or start a new session", 1) from None
-    except OSError as exc:
-        why = f"{exc.filename or base}: {exc.strerror or exc}"
-        if base.startswith(NO_HOME):
-            why = "no home folder is known: set HOME, or WISP_HOME to a folder that wisp may write in"
-        raise OpenFailed(
-            f"the session cannot be kept ({why}); use --session-dir DIR, or --no-session to keep nothing",
-            1,
-        ) from None
