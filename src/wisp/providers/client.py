@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from wisp.messages.content import AssistantBlock, ToolCall
 from wisp.messages.ids import Clock
 from wisp.messages.message import Native
 from wisp.providers.address import Url, parse_url
@@ -25,14 +24,14 @@ from wisp.providers.events import (
     CacheBroken,
     Failed,
     Finished,
-    PartEnded,
-    PartStarted,
     ProviderEvent,
     Repaired,
     Retrying,
+    Started,
     Withdrawn,
 )
 from wisp.providers.grammar import StreamGrammar
+from wisp.providers.naming import own_names
 from wisp.providers.retry import RetryPolicy, wait_before_retry
 from wisp.providers.sse import SseReader
 from wisp.providers.transport import Headers, Response, Transport
@@ -40,6 +39,7 @@ from wisp.providers.window import room_left
 from wisp.providers.wire import Decoder, Dialect, Target, WireRequest
 
 MAX_ERROR_BODY = 64 * 1024
+MAX_DOCUMENT = 16 << 20
 GRACE = 5.0
 """Seconds an answer that is over may still add to itself (its usage) before we go on."""
 USER_AGENT = "wisp"
@@ -107,6 +107,9 @@ class HttpProvider:
     async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
         """Ask the model; see `providers.base.Provider.stream`."""
         wire = self._builder.build(request)
+        if request.compact and wire.document is None:
+            yield Failed("request", f"{self.name} ({self.api}) has no compaction of its own")
+            return
         began = self._clock.monotonic()
         answered = lowered = False
         attempt = 0
@@ -123,7 +126,7 @@ class HttpProvider:
                     while not run.done:
                         for event in await run.more():
                             if wire.names:
-                                event = _own_names(event, wire.names)
+                                event = own_names(event, wire.names)
                             if isinstance(event, Finished):
                                 event = run.noted(event)
                             grammar.feed(event)
@@ -159,7 +162,7 @@ class HttpProvider:
         found: list[ProviderEvent] = []
         if wire.notes:
             found.append(Repaired(tuple(dict.fromkeys(wire.notes))))
-        reasons = self._cache.breaks(request, rewritten=wire.rewritten)
+        reasons = () if request.compact else self._cache.breaks(request, rewritten=wire.rewritten)
         if reasons:
             found.append(CacheBroken(reasons))
         return found
@@ -213,22 +216,20 @@ def _cursor_refused(error: ProviderError) -> bool:
     return "previous_response" in text or "previous response" in text or "not found" in text
 
 
-def _own_names(event: ProviderEvent, names: dict[str, str]) -> ProviderEvent:
-    """`event` with the tools' own names in place of those on the wire."""
-    if isinstance(event, PartStarted) and event.name in names:
-        return msgspec.structs.replace(event, name=names[event.name])
-    if isinstance(event, PartEnded):
-        return msgspec.structs.replace(event, block=_own_name(event.block, names))
-    if isinstance(event, Finished):
-        content = tuple(_own_name(block, names) for block in event.message.content)
-        return Finished(msgspec.structs.replace(event.message, content=content))
-    return event
+async def _all_of(response: Response) -> bytes:
+    """An answer that is one document.
 
-
-def _own_name(block: AssistantBlock, names: dict[str, str]) -> AssistantBlock:
-    if isinstance(block, ToolCall) and block.name in names:
-        return msgspec.structs.replace(block, name=names[block.name])
-    return block
+    Raises:
+        WireError: it is longer than `MAX_DOCUMENT`.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    while piece := await response.read():
+        pieces.append(piece)
+        size += len(piece)
+        if size > MAX_DOCUMENT:
+            raise WireError(f"the answer is longer than {MAX_DOCUMENT} bytes")
+    return b"".join(pieces)
 
 
 class _Attempt:
@@ -245,7 +246,7 @@ class _Attempt:
         self._broken: ProviderError | None = None
         self.assembler = Assembler()
         self.answered = False
-        self.done = False
+        self.done = self._whole_answer = False
 
     async def open(self, left: float | None) -> None:
         """Send the request; returns once the answer is known to be a stream.
@@ -267,6 +268,8 @@ class _Attempt:
         self._response = response
         self.answered = True
         kind = response.headers.get("content-type", "")
+        if response.status == 200 and self._wire.document is not None:
+            return
         if response.status == 200 and "html" not in kind and not kind.startswith("application/json"):
             return
         from wisp.providers.faults import error_of_page, error_of_response
@@ -310,6 +313,10 @@ class _Attempt:
         response = self._response
         decoder = self._decoder
         assert response is not None
+        if self._wire.document is not None:
+            message = self._wire.document(await _all_of(response))
+            self.done = self._whole_answer = True
+            return [Started(), Finished(message)]
         try:
             chunk = await response.read()
         except ProviderError:
@@ -361,7 +368,7 @@ class _Attempt:
         response, self._response = self._response, None
         if response is None:
             return
-        if self.done and self._decoder.finished:
+        if self.done and (self._decoder.finished or self._whole_answer):
             await response.finish()
         else:
             response.abort()
