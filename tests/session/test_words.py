@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sqlite3
 import stat
 import time
@@ -265,3 +266,32 @@ def test_nothing_of_a_scrubbed_credential_stays_in_the_index(tmp_path: Path) -> 
     assert not grams_kept(base, "qzj")
     assert found_by(store, "qzjx-pri") == {}
     assert found_by(store, "my key is") == {"01aa": 1}
+
+
+@pytest.mark.slow
+def test_searches_killed_at_any_moment_leave_an_index_that_tells_the_truth(tmp_path: Path) -> None:
+    """SQLite's own writes are not numbered as ours are: SIGKILL at 60 moments of growing sessions."""
+    chance = random.Random(9)
+    paths = [write(tmp_path, f"01a{n}", [f"start {n}"]) for n in range(4)]
+    store = SessionStore(str(tmp_path), SystemClock())
+    killed = 0
+    for turn in range(60):
+        path = chance.choice(paths)
+        text = " ".join(f"word{chance.randrange(400)}" for _ in range(chance.choice([5, 30_000])))
+        last = read_only(str(path)).records[-1]
+        record = MessageRecord(UserMessage((Text(text),), f"n{turn}"))
+        with path.open("ab") as file:
+            file.write(encode(type(last)(last.seq + 1, f"n{turn}", "", last.at, record)))
+        child = os.fork()
+        if child == 0:
+            try:
+                list(store.find("word7 "))
+            finally:
+                os._exit(0)
+        time.sleep(chance.random() * 0.03)
+        os.kill(child, signal.SIGKILL)
+        killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        if turn % 5 == 4:
+            for words in ("word7 ", "word39", f"start {turn % 4}", "rd", "nowhere"):
+                assert found_by(store, words) == holding(paths, words), (turn, words)
+    assert killed > 5, "hardly any search was under way when it was killed"

@@ -60,7 +60,7 @@ def keep(folder: str, data: bytes, suffix: str = ".log") -> str:
 
 
 def settle(path: str, digest: str, suffix: str = ".log", *, told: bool = False) -> str:
-    """Give the whole output at `path` its lasting name; where it is now.
+    """Give the whole output at `path`, which was synced, its lasting name; where it is now, for certain.
 
     An equal one that is there already is replaced by this one, which cannot be half of it.
 
@@ -77,6 +77,7 @@ def settle(path: str, digest: str, suffix: str = ".log", *, told: bool = False) 
         os.utime(path)
         if not told:
             os.rename(path, target)
+            _sync(folder)
             return target
         new = f"{target}.{os.getpid()}.new"
         with contextlib.suppress(FileNotFoundError):
@@ -85,6 +86,7 @@ def settle(path: str, digest: str, suffix: str = ".log", *, told: bool = False) 
         os.rename(new, target)
         with contextlib.suppress(FileNotFoundError):  # renaming one name of a file over another does nothing
             os.unlink(new)
+        _sync(folder)
     return target
 
 
@@ -142,6 +144,15 @@ def _files(folder: str) -> list[tuple[float, int, str]]:
         for status, name in found
         if stat.S_ISREG(status.st_mode) and name != ".lock"
     ]
+
+
+def _sync(folder: str) -> None:
+    """Names in `folder` outlast a power cut from here on."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
