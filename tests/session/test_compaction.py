@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from agent_world import FakeTool, gate
@@ -17,10 +18,11 @@ from wisp.loop.limits import Limits
 from wisp.messages.content import Text, ToolCall
 from wisp.messages.ids import FixedClock
 from wisp.messages.laws import violations
-from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage, user
+from wisp.messages.message import AssistantMessage, Message, Native, ToolResult, UserMessage, user
 from wisp.messages.tool import plain
 from wisp.messages.usage import Usage
 from wisp.providers.base import ModelInfo, ModelRequest
+from wisp.providers.events import Finished, Started
 from wisp.providers.scripted import ScriptedProvider, ScriptStep, call
 from wisp.session.compact import files_of, groups, plan, shortened, summary_text
 from wisp.session.fold import Fold
@@ -94,13 +96,18 @@ class World:
     """A session whose model is scripted and whose tool returns what it is told."""
 
     def __init__(
-        self, provider: ScriptedProvider, window: int, output: str = "", storage: MemoryStorage | None = None
+        self,
+        provider: ScriptedProvider,
+        window: int,
+        output: str = "",
+        storage: MemoryStorage | None = None,
+        compat: dict[str, Any] | None = None,
     ) -> None:
         self.storage = storage or MemoryStorage()
         self.session = CodingSession(self.storage, FixedClock(), cwd="/w", session_id="s")
         self.provider = provider
         tool = _tool("look", output) if output else FakeTool("look")
-        model = ModelInfo("m", context_window=window)
+        model = ModelInfo("m", context_window=window, compat=compat or {})
         self.session.attach(
             lambda history: AgentHarness(
                 provider,
@@ -339,16 +346,28 @@ async def test_what_a_summary_cost_is_not_taken_for_nothing(summary: ScriptStep,
     assert (told.usage, told.cost_usd) == (usage, None)  # the model's price is not known
 
 
-@pytest.mark.parametrize("window", [*range(2_000, 12_000, 333), 20_000, 33_000])
-async def test_at_every_window_size_a_long_run_ends_normally(window: int) -> None:
-    """From 2,000 tokens up."""
+WINDOWS = [*range(2_000, 12_000, 7 if os.environ.get("WISP_SOAK") else 333), 20_000, 33_000]
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize("window", WINDOWS)
+async def test_at_every_window_size_a_long_run_ends_normally(window: int, sealed: bool) -> None:
+    """From 2,000 tokens up; with summaries, or the provider's own compaction where that is shorter."""
 
     class Talker(ScriptedProvider):
         """Forty calls, then done; summaries on request."""
 
-        count = 0
+        count = asked = 0
 
         async def stream(self, request: ModelRequest):  # type: ignore[no-untyped-def,override]
+            if request.compact:
+                self.asked += 1
+                native = Native(
+                    self.api, self.name, request.model.id, ('{"type":"compaction"}' + " " * 2_000,)
+                )
+                yield Started()
+                yield Finished(AssistantMessage((), usage=Usage(9, 9), native=native))
+                return
             if request.tools:
                 self.count += 1
             step = (
@@ -363,9 +382,13 @@ async def test_at_every_window_size_a_long_run_ends_normally(window: int) -> Non
                 yield event
 
     provider = Talker([])
-    events = await World(provider, window, output="w" * 900).say("go")
+    world = World(provider, window, output="w" * 900, compat={"compaction": True} if sealed else {})
+    events = await world.say("go")
 
     assert getattr(events[-1], "stop_reason", "") == "model_finished"
+    assert bool(provider.asked) <= sealed
+    assert not sealed or provider.asked or window > 4_500, "cutting outputs is enough in larger ones"
+    assert Fold(world.storage.records).state.context == world.session.state.context
     asked = [r for r in provider.requests if r.tools]
     assert max(sum(map(tokens_of, r.messages)) for r in asked) < window
     assert all(violations(r.messages) == [] for r in asked)
