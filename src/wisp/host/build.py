@@ -135,7 +135,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     talks = own.questioner or questions
     external.begin(configured, workspace, env, clock, box, talks)
     stack = instruction_stack(configured, workspace, clock, own.prompt)
-    ledger = ReadLedger()
+    ledger = ReadLedger(request.editor)
     hooks = make_hooks(settings, workspace, child_env, clock, ledger, extensions)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     asked, fixed = own.approver or pending, own.provider is not None
