@@ -401,3 +401,17 @@ def test_only_the_last_messages_are_read_for_a_screen(base: str, store: SessionS
 
     assert [m.id for m in store.last("01aa", 3)] == ["a499", "t499", "b499"]
     assert [m.id for m in store.last("01aa", 30)] == [m.id for m in Fold(writer.records).state.messages[-30:]]
+
+
+def test_a_file_that_was_written_twice_over_is_mended_to_what_it_was(base: str, store: SessionStore) -> None:
+    """As a copy that was appended to itself: every record once, in its order, and nothing left to be told."""
+    path = stored(base, branched())
+    once = read_only(str(path)).records
+    path.write_bytes(path.read_bytes() * 2)
+    faults, _ = store.repair("01aa", do_it=False)
+    assert f"{len(once)} records stand twice; the first of each counts" in faults.found
+    store.repair("01aa", do_it=True)
+    mended = read_only(str(path))
+    assert mended.records[: len(once)] == once
+    assert len(mended.records) == len(once) + 1, "and one that says what was mended"
+    assert (mended.damage, Fold(mended.records).state.notes) == ((), [])
