@@ -19,16 +19,21 @@ _SEQUENCE = re.compile(
 )
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _HIDDEN = re.compile(
-    "[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
+    "[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f\ud800-\udfff]"
 )
 
 
 def safe(text: str) -> str:
     """`text` without terminal sequences and control characters; line feeds and tabs stay.
 
-    Characters that reorder or hide text are shown as escapes.
+    Characters that reorder or hide text are shown as escapes, and so are bytes of names that are no text.
     """
-    return _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", inert(text))
+    return _HIDDEN.sub(lambda match: _escape(match[0]), inert(text))
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{{{code:x}}}"
 
 
 def inert(text: str) -> str:
