@@ -113,3 +113,24 @@ def test_a_session_of_a_newer_wisp_goes_on_in_a_branch_and_stays_as_it_is(tmp_pa
     other = next(p for p in program.home.glob("state/sessions/*/*.jsonl") if p != path)
     assert other.stem in run.stderr
     assert b"second words" in other.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("prune", "--older-than", "-1"), 2, "'-1' is not a positive number"),
+        (("prune", "--older-than", "nan"), 2, "'nan' is not a positive number"),
+        (("repair", "/dev/zero"), 1, "no file that a session could be in"),
+        (("repair", "."), 1, "no file that a session could be in"),
+        (("import", "nowhere"), 1, "nowhere: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_done_to_sessions_is_a_sentence(
+    words: tuple[str, ...], code: int, said: str, tmp_path: Path
+) -> None:
+    """And never a wait: a device has no end."""
+    program = Program(tmp_path / "home", tmp_path / "work")
+    done = program.run("sessions", *words, timeout=60)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Errno" not in done.stderr

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -244,6 +245,8 @@ class SessionStore:
         path = os.path.abspath(prefix_or_file) if elsewhere else self._path(prefix_or_file)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OpenFailed(f"{path} is no file that a session could be in", 1)
             faults, fold, places = examine(path, descriptor)
             if not places:
                 raise OpenFailed(f"{path} holds no whole record of a session", 1)

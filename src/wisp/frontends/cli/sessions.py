@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from wisp.frontends.cli.exitcodes import FAILED, OK
 from wisp.frontends.cli.invocation import Invocation, Parser, UsageError
+from wisp.frontends.cli.options import amount
 from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.small import attempt
 from wisp.frontends.cli.terminal import confirmed
@@ -106,7 +107,7 @@ def parse_sessions(argv: list[str]) -> Invocation:
         parser.add_argument(flag, action="store_true", help=text)
     parser.add_argument("--last", metavar="N", type=int, default=0, help="only the last messages")
     parser.add_argument("--go", metavar="ENTRY", help="go on from another message")
-    parser.add_argument("--older-than", metavar="DAYS", type=float, help="not used for so long")
+    parser.add_argument("--older-than", metavar="DAYS", type=amount, help="not used for so long")
     parser.add_argument("--output", "-o", metavar="FILE", default="", help="where a copy goes")
     parser.add_argument("--format", metavar="FORMAT", default="", help="of an export; told by FILE's ending")
     parser.add_argument("--keep-secrets", action="store_true", help="export credentials too")
