@@ -121,6 +121,11 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
     settings = configured.settings
+    if settings.login_path or request.editor:
+        from wisp.host.loginpath import wanted, widened
+
+        if wanted(settings.login_path, request.editor, env):
+            env = await widened(env, clock.monotonic)
     extensions = await load_extensions(request, configured, env, clock)
     service, workspace = await _foundation(request, own, configured, env, clock, extensions)
     questions = PendingQuestions() if request.converses and own.questioner is None else None
@@ -135,7 +140,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     talks = own.questioner or questions
     external.begin(configured, workspace, env, clock, box, talks)
     stack = instruction_stack(configured, workspace, clock, own.prompt)
-    ledger = ReadLedger(request.editor)
+    ledger = ReadLedger(request.buffers)
     hooks = make_hooks(settings, workspace, child_env, clock, ledger, extensions)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     asked, fixed = own.approver or pending, own.provider is not None

@@ -98,7 +98,7 @@ def _tools(
     backgrounds: Backgrounds,
 ) -> list[Tool]:
     here = configured.cwd == around.configured.cwd  # no editor knows the files of a worktree of ours
-    ledger = ReadLedger(around.request.editor if here else None)
+    ledger = ReadLedger(around.request.buffers if here else None)
     own = built_in_tools(workspace, around.child_env, configured, around.clock, box, backgrounds, ledger)
     named = around.more() if agent.tools is not None else ()
     return [*own, *skill_tools(configured, around.stack.skills), *named]

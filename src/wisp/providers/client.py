@@ -12,12 +12,14 @@ from typing import Any
 
 import msgspec
 
+from wisp.messages.content import AssistantBlock, Text, Thinking
 from wisp.messages.ids import Clock
-from wisp.messages.message import Native
+from wisp.messages.message import Native, UserMessage
 from wisp.providers.address import Url, parse_url
 from wisp.providers.assemble import Assembler
 from wisp.providers.base import ModelRequest
 from wisp.providers.caching import CacheWatch
+from wisp.providers.document import document_of
 from wisp.providers.endpoint import Endpoint
 from wisp.providers.errors import ProviderError, RequestError, WireError
 from wisp.providers.events import (
@@ -31,15 +33,14 @@ from wisp.providers.events import (
     Withdrawn,
 )
 from wisp.providers.grammar import StreamGrammar
-from wisp.providers.naming import own_names
 from wisp.providers.retry import RetryPolicy, wait_before_retry
 from wisp.providers.sse import SseReader
+from wisp.providers.toolnames import ToolNames
 from wisp.providers.transport import Headers, Response, Transport
 from wisp.providers.window import room_left
 from wisp.providers.wire import Decoder, Dialect, Target, WireRequest
 
 MAX_ERROR_BODY = 64 * 1024
-MAX_DOCUMENT = 16 << 20
 GRACE = 5.0
 """Seconds an answer that is over may still add to itself (its usage) before we go on."""
 USER_AGENT = "wisp"
@@ -114,6 +115,7 @@ class HttpProvider:
         answered = lowered = False
         attempt = 0
         grammar = StreamGrammar()
+        names = ToolNames(wire.names, [tool.name for tool in request.tools])
         for told in self._beforehand(request, wire):
             grammar.feed(told)
             yield told
@@ -125,8 +127,7 @@ class HttpProvider:
                     await run.open(self._time_left(began, answered))
                     while not run.done:
                         for event in await run.more():
-                            if wire.names:
-                                event = own_names(event, wire.names)
+                            event = names.mended(event)
                             if isinstance(event, Finished):
                                 event = run.noted(event)
                             grammar.feed(event)
@@ -216,20 +217,9 @@ def _cursor_refused(error: ProviderError) -> bool:
     return "previous_response" in text or "previous response" in text or "not found" in text
 
 
-async def _all_of(response: Response) -> bytes:
-    """An answer that is one document.
-
-    Raises:
-        WireError: it is longer than `MAX_DOCUMENT`.
-    """
-    pieces: list[bytes] = []
-    size = 0
-    while piece := await response.read():
-        pieces.append(piece)
-        size += len(piece)
-        if size > MAX_DOCUMENT:
-            raise WireError(f"the answer is longer than {MAX_DOCUMENT} bytes")
-    return b"".join(pieces)
+def _says(block: AssistantBlock) -> bool:
+    """Whether a block is something to read or to do; thoughts alone are neither."""
+    return not isinstance(block, Text | Thinking) or (isinstance(block, Text) and bool(block.text.strip()))
 
 
 class _Attempt:
@@ -238,6 +228,8 @@ class _Attempt:
     def __init__(self, provider: HttpProvider, request: ModelRequest, wire: WireRequest) -> None:
         self._provider = provider
         self._wire = wire
+        asked = bool(request.messages) and isinstance(request.messages[-1], UserMessage)
+        self._awaited = asked and not request.compact
         self.target = Target(provider.api, provider.name, request.model.id)
         self._decoder: Decoder = provider._dialect.decoder(self.target, provider._call_id)
         self._sse = SseReader()
@@ -286,8 +278,14 @@ class _Attempt:
         raise error_of_page(kind, body, provider._secrets)
 
     def noted(self, event: Finished) -> Finished:
-        """`event` with the digest of the bytes that were sent for it."""
+        """`event` with the digest of the bytes that were sent for it.
+
+        Raises:
+            WireError: the user said something and the answer says nothing, which no answer does on purpose.
+        """
         message = event.message
+        if self._awaited and message.stop == "stop" and not any(map(_says, message.content)):
+            raise WireError("the model gave an empty answer")
         if message.native is None:
             return event
         native = msgspec.structs.replace(message.native, request=self._digest())
@@ -314,7 +312,7 @@ class _Attempt:
         decoder = self._decoder
         assert response is not None
         if self._wire.document is not None:
-            message = self._wire.document(await _all_of(response))
+            message = self._wire.document(await document_of(response))
             self.done = self._whole_answer = True
             return [Started(), Finished(message)]
         try:

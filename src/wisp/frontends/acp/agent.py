@@ -216,7 +216,7 @@ class Agent:
         reads = self._client.fs is not None and self._client.fs.read_text_file is True
         editor = EditorFiles(self.peer) if reads else None
         wanted = msgspec.structs.replace(
-            self._request, cwd=asked.cwd, options=options, converses=forms, editor=editor, **changes
+            self._request, cwd=asked.cwd, options=options, converses=forms, buffers=editor, **changes
         )
         conversation = await self._opener(wanted)
         session = Session(conversation, self.peer, self._stored)
