@@ -132,8 +132,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = child_environment(env, key_names, settings.environment)
-    if request.own_process:
-        _close_to_others(env, key_names, any(choice.endpoint.key for choice in service.choices))
+    _close_to_others(request, env, key_names, any(choice.endpoint.key for choice in service.choices))
     backgrounds = Backgrounds()
     mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
@@ -160,7 +159,6 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     told = [block("program", text, "the calling program") for text in own.instructions]
     blocks = [*stack.blocks, *external.blocks(), *await plugged_blocks(extensions), *told, *wish]
     kept = storage_for(request, configured, clock, own.storage)
-    storage, session_id = kept.storage, kept.new_id
     host = assemble_host(
         provider=service.provider,
         model=service.model,
@@ -176,7 +174,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             skills=stack.skills,
             news=news,
             values={"ATTRIBUTION": attribution(settings)},
-            files=_file_history(storage, workspace, configured),
+            files=_file_history(kept.storage, workspace, configured),
             prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
             save_plan=_plan_saver(configured, clock),
             hooks=hooks.calls if hooks is not None else None,
@@ -185,8 +183,8 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             attach=_attacher(built_in, gate, request.attach),
             external=external,
         ),
-        storage=storage,
-        session_id=session_id,
+        storage=kept.storage,
+        session_id=kept.new_id,
         resumed=kept.resumed,
         cwd=configured.cwd,
         blocks=blocks,
@@ -274,8 +272,12 @@ def _checking(
     return AnswerCheck(schema_judge(schema), clock, inner), [told]
 
 
-def _close_to_others(env: Mapping[str, str], key_names: Sequence[str], has_key: bool) -> None:
-    """Keep other processes from reading credentials in this one, where it has any."""
+def _close_to_others(
+    request: OpenRequest, env: Mapping[str, str], key_names: Sequence[str], has_key: bool
+) -> None:
+    """Keep other processes from reading credentials in this one, where it is ours and has any."""
+    if not request.own_process:
+        return
     secret = env.keys() - without_secrets(env, key_names).keys()
     if secret or has_key:
         from wisp.workspace.private import keep_private
