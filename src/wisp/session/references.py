@@ -47,6 +47,16 @@ def referred(base: str, names: Collection[str]) -> set[str]:
     return held.intersection(names)
 
 
+def named_in(path: str) -> list[str]:
+    """The outputs that the session file at `path` refers to.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    row = _row(path, None)
+    return row.names if row is not None else []
+
+
 def _row(path: str, known: _Row | None) -> _Row | None:
     """What the file at `path` refers to; of one that only grew, its new bytes are read."""
     try:

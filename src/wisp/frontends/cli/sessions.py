@@ -71,6 +71,8 @@ class ScrubLike(Protocol):
     def lines(self) -> int: ...
     @property
     def first(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
 
 
 def parse_sessions(argv: list[str]) -> Invocation:
@@ -336,14 +338,20 @@ def _scrub(words: Sequence[str], invocation: Invocation, library: Library) -> in
         return OK
     for kind, count in report.found.items():
         print(f"{count:6}  [scrubbed:{safe(kind)}]")
-    print(f"in {report.lines} records, the first is line {report.first}")
+    if report.lines:
+        print(f"in {report.lines} records, the first is line {report.first}")
+    if report.outputs:
+        print(f"in {report.outputs} kept outputs of commands, which are deleted whole")
     if not invocation.yes and not confirmed():
         return FAILED
     library.scrub(words[0], do_it=True)
+    changed = (
+        f"; from line {report.first} on the session is no longer what was sent, so that recorded "
+        "responses (--replay) do not fit it"
+    )
     print(
-        f"done; from line {report.first} on the session is no longer what was sent, so that recorded "
-        "responses (--replay) do not fit it. Copies elsewhere were not touched: kept command output, "
-        "snapshots for undo, backups, the provider's own logs. A key that was seen is best replaced."
+        f"done{changed if report.lines else ''}. Copies elsewhere were not touched: snapshots for undo, "
+        "forks, backups, the provider's own logs. A key that was seen is best replaced."
     )
     return OK
 
