@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -21,11 +22,12 @@ from wisp.messages.laws import violations
 from wisp.messages.message import AssistantMessage, Message, Native, ToolResult, UserMessage, user
 from wisp.messages.tool import plain
 from wisp.messages.usage import Usage
-from wisp.providers.base import ModelInfo, ModelRequest
-from wisp.providers.events import Finished, Started
+from wisp.providers.base import ModelInfo, ModelRequest, Provider
+from wisp.providers.events import Finished, ProviderEvent, Started
 from wisp.providers.scripted import ScriptedProvider, ScriptStep, call
 from wisp.session.compact import files_of, groups, plan, shortened, summary_text
 from wisp.session.fold import Fold
+from wisp.session.records import CompactionRecord
 from wisp.session.runner import CodingSession
 from wisp.session.storage import MemoryStorage
 
@@ -102,6 +104,7 @@ class World:
         output: str = "",
         storage: MemoryStorage | None = None,
         compat: dict[str, Any] | None = None,
+        asked: Provider | None = None,
     ) -> None:
         self.storage = storage or MemoryStorage()
         self.session = CodingSession(self.storage, FixedClock(), cwd="/w", session_id="s")
@@ -110,7 +113,7 @@ class World:
         model = ModelInfo("m", context_window=window, compat=compat or {})
         self.session.attach(
             lambda history: AgentHarness(
-                provider,
+                asked or provider,
                 model,
                 Toolbox([tool], gate("full")),
                 FixedClock(),
@@ -414,3 +417,29 @@ def test_every_file_of_an_edit_and_a_skill_that_a_person_started_are_kept() -> N
     assert "The skill release was loaded and still holds:" in text
     tight = summary_text("", history, "m4", 10)
     assert "to be loaded again where they matter: release" in tight and "still holds" not in tight
+
+
+async def test_a_service_that_answers_instead_of_compacting_is_asked_once_and_a_summary_made() -> None:
+    """A provider of an extension may not know the question."""
+    provider = ScriptedProvider([])
+    asked: list[ModelRequest] = []
+
+    class Plain:
+        name, api = "p", "scripted"
+
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+            asked.append(request)
+            step = "the account" if not request.tools and not request.compact else "words " * 700
+            async for event in ScriptedProvider([step]).stream(request):
+                yield event
+
+    world = World(provider, 10_000, compat={"compaction": True}, output="x", asked=Plain())
+    events: list[Event] = []
+    for number in range(14):
+        events += await world.say(f"prompt {number}")
+    assert sum(request.compact for request in asked) == 1
+    made = [r.body for r in world.storage.records if isinstance(r.body, CompactionRecord)]
+    assert len(made) > 1
+    assert {record.native for record in made} == {None}
+    assert all("the account" in record.summary for record in made)
+    assert [e for e in events if isinstance(e, ErrorReported) and "answered as to any request" in e.message]

@@ -61,6 +61,8 @@ class WindowKeeper:
         self._older = older
         self._meter = Meter()
         self._failures = 0
+        self._seals = True
+        """Whether the provider's own compaction is still worth asking for."""
         self._wanted: str | None = None
         self.watch: CompactionWatch | None = None
         """Asked before and told after each compaction."""
@@ -126,7 +128,7 @@ class WindowKeeper:
         first = found.kept[0].id if found.summarise else ""
         native: Native | None = None
         bill = _Bill()
-        if found.summarise and not wanted and seals(request):
+        if found.summarise and not wanted and self._seals and seals(request):
             native, failure = await self._sealed(request, found, bill)
             if failure:
                 yield ErrorReported(f"the provider's own compaction {failure}; a summary is made", "context")
@@ -156,6 +158,7 @@ class WindowKeeper:
         sealed = await sealed_by(found.summarise, request, self._provider())
         await self._pay("compaction", sealed.usage, request, bill)
         if sealed.native is None:
+            self._seals = False  # it would cost a request each time
             return None, f"failed ({sealed.failure})"
         stands = Notice("", "summary", sealed.native)
         if tokens_of(stands) >= sum(map(tokens_of, found.summarise)):

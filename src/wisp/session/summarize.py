@@ -81,7 +81,10 @@ async def sealed_by(older: Sequence[Message], request: ModelRequest, provider: P
     try:
         async for event in stream:
             if isinstance(event, Finished):
-                return Sealed(event.message.native, event.message.usage or Usage())
+                said, usage = event.message, event.message.usage or Usage()
+                if said.content or said.native is None or not said.native.items:
+                    return Sealed(None, usage, "the service answered as to any request")
+                return Sealed(said.native, usage)
             if isinstance(event, Failed):
                 return Sealed(None, None, event.message)
     finally:
