@@ -12,7 +12,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wisp.workspace.outputs import keep, prune
+from wisp.workspace.outputs import count, keep, prune
 from wisp.workspace.spool import Spool
 
 pieces = st.lists(st.binary(max_size=30) | st.sampled_from([b"\n", b"x\n", b"long line " * 3]), max_size=40)
@@ -124,6 +124,7 @@ def test_a_name_that_was_told_while_the_output_was_written_stays_good(tmp_path: 
         told, lasting = spooled(tmp_path, f"run-{number}", data, told=True)
         assert (told, Path(told).read_bytes()) == (str(tmp_path / f"run-{number}"), data)
         assert os.path.samefile(told, lasting)
+        assert count(str(tmp_path))[1] == 50_000 * (number + 1), "two names of a file count once"
 
 
 def test_half_an_output_never_has_the_name_of_a_whole_one(tmp_path: Path) -> None:

@@ -133,17 +133,20 @@ def count(folder: str) -> tuple[int, int]:
         files = _files(folder)
     except OSError:
         return 0, 0
-    return len(files), sum(size for _, size, _ in files)
+    return sum(size > 0 for _, size, _ in files), sum(size for _, size, _ in files)
 
 
 def _files(folder: str) -> list[tuple[float, int, str]]:
     with os.scandir(folder) as entries:
         found = [(entry.stat(follow_symlinks=False), entry.name) for entry in entries]
-    return [
-        (status.st_mtime, status.st_size, name)
-        for status, name in found
-        if stat.S_ISREG(status.st_mode) and name != ".lock"
-    ]
+    met: set[int] = set()
+    files: list[tuple[float, int, str]] = []
+    for status, name in found:
+        if stat.S_ISREG(status.st_mode) and name != ".lock":
+            again = status.st_ino in met  # another name of a file takes no room
+            met.add(status.st_ino)
+            files.append((status.st_mtime, 0 if again else status.st_size, name))
+    return files
 
 
 def _sync(folder: str) -> None:
