@@ -10,6 +10,7 @@ import asyncio
 import gc
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import events
@@ -26,6 +27,7 @@ from wisp.frontends.tui.below import TICK, Below
 from wisp.frontends.tui.composer import Composer
 from wisp.frontends.tui.dialog import Dialog
 from wisp.frontends.tui.driver import Ground, ScreenDriver
+from wisp.frontends.tui.echo import Echo
 from wisp.frontends.tui.look import DARK, GREY, LIGHT, LOOKS, Look, theme_of
 from wisp.frontends.tui.menu import Menu, Row
 from wisp.frontends.tui.pressing import interrupt, pressed
@@ -84,7 +86,8 @@ class WispApp(App[int]):
     ]
 
     def __init__(self, connect: Connect, first: str = "", *, look: Look = DARK) -> None:
-        super().__init__(driver_class=ScreenDriver)
+        self.echo = Echo()
+        super().__init__(driver_class=partial(ScreenDriver, echo=self.echo))  # type: ignore[arg-type]
         self.wishes = Wishes(self)
         self.look = GREY if self.no_color else LIGHT if look is DARK and ground() == "light" else look
         for one in LOOKS.values():
@@ -111,7 +114,7 @@ class WispApp(App[int]):
 
     def get_default_screen(self) -> Screen[Any]:
         """The screen of the conversation."""
-        return QuickScreen(id="_default")
+        return QuickScreen(self.echo)
 
     def compose(self) -> ComposeResult:
         """Transcript, what happens, questions, composer, status."""
@@ -120,7 +123,7 @@ class WispApp(App[int]):
         yield Bar(self.look, "activity")
         yield Dialog(self.look)
         yield Menu(self.look)
-        yield Composer()
+        yield Composer(self.echo)
         yield Bar(self.look, "status")
 
     # -- parts of the screen ------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 FRAME = 1 / 30
 """Seconds between two drawings of what streams in."""
+AFTER_KEY = 0.004
+"""Seconds for which what streams in lets a key's echo go first, before it looks again."""
 TICK = 0.1
 """Seconds between two looks at the clock during a run."""
 NARROW = 60
@@ -42,6 +44,9 @@ class Below:
             self._app.after(FRAME, self._draw_changes)
 
     def _draw_changes(self) -> None:
+        if self._app.echo.waits(asyncio.get_running_loop().time()):
+            self._app.after(AFTER_KEY, self._draw_changes)
+            return
         self._flushing = False
         self._app.transcript.changed()
         self.activity()

@@ -6,11 +6,14 @@ import codecs
 import os
 import select
 from contextlib import suppress
+from typing import Any
 
+from textual import events
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from wisp.frontends.tui.echo import Echo
 from wisp.frontends.tui.keyboard import ASK_GROUND, LOST, PAUSE, Keyboard
 
 TICK = 0.1
@@ -33,6 +36,10 @@ class Ground(Message):
 
 class ScreenDriver(LinuxDriver):
     """Textual's driver with another way of reading."""
+
+    def __init__(self, *args: Any, echo: Echo, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._echo = echo
 
     def start_application_mode(self) -> None:
         """Begin; keys of other layouts are told with their place on the keyboard, where a terminal can."""
@@ -84,4 +91,6 @@ class ScreenDriver(LinuxDriver):
     def _pass(self, parser: XTermParser, text: str) -> None:
         if text:
             for message in parser.feed(text):
+                if isinstance(message, events.Key):
+                    self._echo.pressed(self._loop.time())
                 self.process_message(message)
