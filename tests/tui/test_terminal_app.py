@@ -593,3 +593,21 @@ def test_the_inline_screen_leaves_what_was_above_it(world: Open) -> None:
         screen.keys("C-c")
 
         assert screen.ended()[1] == "icanon"
+
+
+@pytest.mark.parametrize(("width", "height"), [(100, 30), (40, 12)])
+def test_what_the_terminal_moved_itself_is_what_would_have_been_drawn(
+    width: int, height: int, world: Open
+) -> None:
+    """A reply with wide characters, code and tables runs through; then everything is drawn anew."""
+    part = "## 漢字 heading\n\nSome *words* 👩‍🚀 with `code`.\n\n- one\n- two\n\n```python\nx = 1  # why\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+    text = "".join(f"{number} {part}" for number in range(20)) + "the last words"
+    program, _ = world({"text": text, "pause": 0.01, "delta": 40})
+    with Screen(program, "go", width=width, height=height) as screen:
+        screen.wait("the last words")
+        screen.wait(lambda text: "esc stops" not in text)
+        moved = screen.text(styled=True)
+        screen.keys("C-l")
+        time.sleep(0.5)
+
+        assert screen.text(styled=True) == moved
