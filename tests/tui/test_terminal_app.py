@@ -611,3 +611,14 @@ def test_what_the_terminal_moved_itself_is_what_would_have_been_drawn(
         time.sleep(0.5)
 
         assert screen.text(styled=True).split("\n")[transcript] == moved
+
+
+def test_what_was_typed_before_the_program_was_up_is_said(world: Open) -> None:
+    """A person types ahead: the text is neither lost nor needs a second Enter."""
+    program, server = world({"text": "The answer."})
+    argv = ["sh", "-c", 'sleep 1; exec "$@"', "sh", *program.argv]
+    with Screen(program, argv=argv) as screen:
+        screen.type("typed ahead\r")
+        screen.wait("The answer.")
+
+    assert "typed ahead" in said(server)

@@ -98,7 +98,8 @@ class WispApp(App[int]):
         self.talk: Talk | None = None
         self.answers = Answers(self)
         self._connect = connect
-        self._first = first
+        self._first = [first] if first else []
+        """What is to be said once the conversation is open."""
         self._work: set[asyncio.Future[Any]] = set()
         self._interrupted_at = -TWICE
         self.below = Below(self)
@@ -166,13 +167,16 @@ class WispApp(App[int]):
 
     async def _live(self) -> None:
         from wisp.frontends.tui.talk import Talk
+        from wisp.frontends.tui.warming import warm
 
         client = await self._connect()
         self.talk = Talk(self, client)
         self.wishes.take(client.around.screen())
         self.composer.placeholder = PROMPT
         gc.freeze()  # what was loaded stays: looking through it again would stop the screen for a moment
+        gc.enable()
         self.set_interval(TICK, self.below.tick)
+        self.keep(warm(self.look, lambda: self.composer.last_key))
         await self.talk.run(self._first)
 
     def keep(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -245,18 +249,6 @@ class WispApp(App[int]):
         self.below.queue()
         self.below.status()
 
-    def use_look(self, name: str) -> None:
-        """Other colours: `dark`, `light` or `grey`; the next ones where none are named."""
-        looks = {"dark": DARK, "light": LIGHT, "grey": GREY, "gray": GREY}
-        after = {DARK: LIGHT, LIGHT: GREY, GREY: DARK}[self.look]
-        self.look = looks.get(name, after)
-        self.theme = self.look.name
-        for bar in self.screen_stack[0].query(Bar):
-            bar.look = self.look
-        self.dialog.look = self.menu.look = self.look
-        self.transcript.show_look(self.look)
-        self.opened()
-
     def busy(self, working: bool) -> None:
         """Have the terminal show that something is worked on, or no longer."""
         outside.progress(self, working)
@@ -281,6 +273,8 @@ class WispApp(App[int]):
             self.keep(self.answers.take(message.text))
         elif self.talk is not None:
             self.keep(self.talk.say(message.text, later=message.when == "later", pictures=message.pictures))
+        else:
+            self._first.append(message.text)  # typed before there was anybody to say it to
 
     async def on_event(self, event: events.Event) -> None:
         """Keys mean what the person wants.  Who writes on while a page is only looked at leaves it."""

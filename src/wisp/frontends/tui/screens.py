@@ -38,7 +38,7 @@ async def show(app: WispApp, talk: Talk, line: str) -> bool:
         "trust": ask_trust,
     }
     if name == "theme":
-        app.use_look(rest.strip())
+        app.wishes.use(rest.strip())
     elif name == "find":
         find(app, talk, rest.strip())
     elif name in screens and not rest.strip():

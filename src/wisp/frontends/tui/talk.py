@@ -6,6 +6,7 @@ Holds the connection, the feed and what was said earlier; draws nothing itself.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +42,8 @@ class Talk:
         self._asked_for_prompts = False
         self._draft_timer: Any = None
 
-    async def run(self, first: str) -> None:
-        """Show what happens until the host closes."""
+    async def run(self, first: Sequence[str]) -> None:
+        """Say what is to be said first; show what happens until the host closes."""
         stream = self.client.events()
         now = self.client.snapshot()
         if not now.messages:
@@ -55,8 +56,8 @@ class Talk:
             self.app.composer.put(draft)
         self.app.opened()
         self.app.keep(tell_trust(self))
-        if first:
-            await self.say(first)
+        for text in first:
+            await self.say(text)
         loop = asyncio.get_running_loop()
         async with aclosing(stream) as events:
             async for envelope in events:
