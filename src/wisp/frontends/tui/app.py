@@ -159,6 +159,7 @@ class WispApp(App[int]):
         """Show an empty screen; connect when it stands."""
         self.part("queue", Bar).add_class("hidden")
         self.composer.focus()
+        self.echo.listens = True
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.exit, 128 + number)

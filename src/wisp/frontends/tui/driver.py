@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import array
 import codecs
+import fcntl
 import os
 import select
+import termios
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +19,8 @@ from textual.message import Message
 from wisp.frontends.tui.echo import Echo
 from wisp.frontends.tui.keyboard import ASK_GROUND, LOST, PAUSE, Keyboard
 
+FIRST = 0.005
+"""Seconds between two looks whether the first frame stands."""
 TICK = 0.1
 """Seconds after which the parser is told that nothing came."""
 DRAIN, DRAINS = 0.05, 8
@@ -34,18 +39,29 @@ class Ground(Message):
         self.ground = ground
 
 
+def _waiting(terminal: int) -> int:
+    """Bytes of the lines that can be read from a terminal (FIONREAD)."""
+    count = array.array("i", [0])
+    with suppress(OSError):
+        fcntl.ioctl(terminal, termios.FIONREAD, count)
+    return count[0]
+
+
 class ScreenDriver(LinuxDriver):
     """Textual's driver with another way of reading."""
 
     def __init__(self, *args: Any, echo: Echo, **more: Any) -> None:
         super().__init__(*args, **more)
         self._echo = echo
+        self._ahead = 0
+        """Bytes of whole lines that were typed while the terminal still belonged to somebody else."""
 
     def start_application_mode(self) -> None:
         """Begin; keys of other layouts are told with their place on the keyboard, where a terminal can."""
         assert self._file is not None
         self._file.write(QUIET + "\x1b[?2004l\x1b[?1049l")  # of a program that was killed here
         self._file.flush()
+        self._ahead = _waiting(self.fileno)
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self.write("\x1b[=5;1u" + ASK_GROUND)
         self.flush()
@@ -69,6 +85,8 @@ class ScreenDriver(LinuxDriver):
         parser, keyboard = XTermParser(self._debug), Keyboard()
         decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
         quiet = 0.0
+        while not self._echo.listens and not self.exit_event.wait(FIRST):
+            pass
         while not self.exit_event.is_set():
             wait = PAUSE if keyboard.holds else TICK
             ready, _, _ = select.select([self.fileno], [], [], wait)
@@ -78,6 +96,9 @@ class ScreenDriver(LinuxDriver):
                 if not data:
                     break
                 known = keyboard.ground
+                ahead, data = data[: self._ahead], data[self._ahead :]
+                self._ahead -= len(ahead)
+                data = ahead.replace(b"\n", b"\r") + data  # Enter, as the terminal tells it to a shell
                 self._pass(parser, keyboard.feed(decode(data)))
                 if keyboard.ground != known:
                     self.process_message(Ground(keyboard.ground))

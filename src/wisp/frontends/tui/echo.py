@@ -17,6 +17,8 @@ class Echo:
         self._pressed = -MOST
         self._taken = -MOST
         self._shown = 0.0
+        self.listens = False
+        """Whether there is anything that keys go to; before that they stay with the terminal."""
 
     def pressed(self, now: float) -> None:
         """The terminal sent a key.  May be called by the thread that reads."""
