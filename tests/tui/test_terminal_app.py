@@ -219,13 +219,12 @@ def test_what_is_said_during_a_run_steers_it_or_waits_for_its_end(world: Open) -
     assert "taken back" not in said(server, 2)
 
 
-@pytest.mark.parametrize("step", [WAITING, SLOW], ids=["a command", "an answer"])
-def test_escape_stops_the_run_and_keeps_what_is_written(step: dict[str, Any], world: Open) -> None:
+def test_escape_stops_the_run_and_keeps_what_is_written(world: Open) -> None:
     """The draft stays, the next prompt is answered."""
-    program, _ = world(step, {"text": "Here I am."})
+    program, _ = world(SLOW, {"text": "Here I am."})
     with Screen(program, "--permission-mode", "auto") as screen:
         ask(screen, "begin")
-        screen.wait("word word" if step is SLOW else "running bash")
+        screen.wait("word word")
         screen.type("my draft")
         screen.wait("│ my draft")
         screen.keys("Escape")
@@ -233,6 +232,42 @@ def test_escape_stops_the_run_and_keeps_what_is_written(step: dict[str, Any], wo
         assert "│ my draft" in shown
         screen.keys("Enter")
         screen.wait("Here I am.")
+
+
+def test_escape_stops_one_thing_at_a_press_the_command_and_then_the_run(world: Open) -> None:
+    """What Esc would stop is named; the model is told of the first, draft and queue stay through both."""
+    program, server = world(WAITING, SLOW)
+    with Screen(program, "--permission-mode", "auto") as screen:
+        ask(screen, "begin")
+        screen.wait("esc stops the command")
+        screen.type("later on")
+        screen.keys("M-Enter")
+        screen.wait("later later on")
+        screen.type("my draft")
+        screen.wait("│ my draft")
+        screen.keys("Escape")
+        screen.wait("word word")
+        screen.wait("esc stops the run")
+        assert "did not stop the rest of your work" in str(server.requests[-1].json["messages"][-1])
+        screen.keys("Escape")
+        shown = screen.wait("! stopped")
+
+    assert "│ my draft" in shown
+    assert "later on" in shown
+    assert len(server.requests) == 2
+
+
+def test_escape_twice_stops_the_run_also_where_a_command_runs(world: Open) -> None:
+    """A person who wants all of it stopped need not look."""
+    program, server = world(WAITING, SLOW)
+    with Screen(program, "--permission-mode", "auto") as screen:
+        ask(screen, "begin")
+        screen.wait("esc stops the command")
+        screen.keys("Escape", "Escape")
+        screen.wait("! stopped")
+        screen.gone("esc stops")
+
+    assert len(server.requests) <= 2
 
 
 def test_leaving_during_a_run_says_so_and_leaves_no_process(world: Open) -> None:

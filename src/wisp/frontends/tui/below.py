@@ -89,8 +89,8 @@ class Below:
         app = self._app
         if app.dialog.ask is not None:
             return ""  # the question names its own keys
-        shell = app.talk is not None and app.talk.feed.shell
-        what = "" if app.size.width < NARROW else " the command" if shell else " the run"
+        command = app.talk is not None and (app.talk.feed.shell or app.talk.feed.commands)
+        what = "" if app.size.width < NARROW else " the command" if command else " the run"
         return f"esc stops{what}"
 
     def queue(self) -> None:

@@ -42,6 +42,8 @@ from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult,
 
 WHOLE = 40
 """Lines of the output of a person's own command that are shown at once."""
+COMMANDS = ("bash", "process")
+"""Tools whose calls can be stopped by themselves."""
 NEAR = 1_000
 """Entries at the end that are kept whole."""
 
@@ -99,6 +101,11 @@ class Feed:
                 card.now = now
                 card.touch()
                 entry.touch()
+
+    @property
+    def commands(self) -> bool:
+        """Whether a command of the model's runs, which can be stopped by itself."""
+        return any(card.name in COMMANDS and card.state == "running" for card, _ in self._cards.values())
 
     def arguments_of(self, call_id: str) -> str:
         """A call's arguments as the model wrote them; empty for one that is over."""

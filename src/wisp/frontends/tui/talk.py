@@ -165,10 +165,10 @@ class Talk:
 
     # -- the run ------------------------------------------------------------------------------------------
 
-    async def stop(self) -> None:
-        """Stop the run in progress."""
+    async def stop(self, *, calls: bool = False) -> None:
+        """Stop the run in progress, or only the calls that run."""
         with suppress(CommandRefused):
-            await self.client.send(Cancel())
+            await self.client.send(Cancel(scope="calls" if calls else "run"))
 
     async def take_back(self) -> None:
         """The newest waiting message comes back into the composer, before what is written there."""
