@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from wisp.frontends.tui import graphemes, keys
 from wisp.frontends.tui.diffs import diff_lines, is_diff
 from wisp.frontends.tui.entries import Card, Looked, Said
-from wisp.frontends.tui.feed import add_card, told
+from wisp.frontends.tui.feed import add_card
 from wisp.frontends.tui.lines import console
 from wisp.frontends.tui.look import LOOKS, Look
 from wisp.frontends.tui.markdown import coloured
+from wisp.frontends.tui.past import told
 from wisp.frontends.tui.rank import ranked
 from wisp.messages.content import Text, ToolCall
 from wisp.messages.message import AssistantMessage, ToolResult, user

@@ -26,7 +26,7 @@ from wisp.frontends.tui.bars import Bar
 from wisp.frontends.tui.below import TICK, Below
 from wisp.frontends.tui.composer import Composer
 from wisp.frontends.tui.dialog import Dialog
-from wisp.frontends.tui.driver import Ground, ScreenDriver
+from wisp.frontends.tui.driver import Answered, Ground, ScreenDriver
 from wisp.frontends.tui.echo import Echo
 from wisp.frontends.tui.look import DARK, GREY, LIGHT, LOOKS, Look, theme_of
 from wisp.frontends.tui.menu import Menu, Row
@@ -244,6 +244,11 @@ class WispApp(App[int]):
         """The terminal told its ground."""
         self.wishes.told(message.ground)
 
+    def on_answered(self, message: Answered) -> None:
+        """The terminal told what it is, which is asked for pictures alone."""
+        if self.talk is not None:
+            self.talk.pictures.answered(message.name, message.graphics)
+
     def on_resize(self) -> None:
         """Lines around the composer are as wide as the screen."""
         self.below.activity()
@@ -328,6 +333,8 @@ class WispApp(App[int]):
     def exit(self, result: int | None = None, *args: Any, **more: Any) -> None:
         """Leave; the outer terminal no longer shows that something is worked on."""
         outside.progress(self, False)
+        if self.talk is not None:
+            self.talk.leave()
         super().exit(result, *args, **more)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

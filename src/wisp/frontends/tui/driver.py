@@ -7,6 +7,7 @@ import codecs
 import fcntl
 import os
 import select
+import struct
 import termios
 from contextlib import suppress
 from typing import Any
@@ -21,6 +22,7 @@ from wisp.frontends.tui.keyboard import ASK_GROUND, LOST, PAUSE, Keyboard
 
 FIRST = 0.005
 """Seconds between two looks whether the first frame stands."""
+CELL = (10, 20)
 TICK = 0.1
 """Seconds after which the parser is told that nothing came."""
 DRAIN, DRAINS = 0.05, 8
@@ -29,6 +31,15 @@ QUIET = "\x1b[=0;1u\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?
 """Key releases, mouse and focus are told no more."""
 READ = 65_536
 """Bytes taken from the terminal at once."""
+
+
+class Answered(Message):
+    """The terminal told its name, or whether it takes pictures; the other one is empty or was told before."""
+
+    def __init__(self, name: str, graphics: str) -> None:
+        super().__init__()
+        self.name = name
+        self.graphics = graphics
 
 
 class Ground(Message):
@@ -95,19 +106,31 @@ class ScreenDriver(LinuxDriver):
                 data = os.read(self.fileno, READ)
                 if not data:
                     break
-                known = keyboard.ground
+                known, told = keyboard.ground, (keyboard.name, keyboard.graphics)
                 ahead, data = data[: self._ahead], data[self._ahead :]
                 self._ahead -= len(ahead)
                 data = ahead.replace(b"\n", b"\r") + data  # Enter, as the terminal tells it to a shell
                 self._pass(parser, keyboard.feed(decode(data)))
                 if keyboard.ground != known:
                     self.process_message(Ground(keyboard.ground))
+                if (keyboard.name, keyboard.graphics) != told:
+                    self.process_message(Answered(keyboard.name, keyboard.graphics))
             elif keyboard.holds:
                 self._pass(parser, keyboard.release())
             elif keyboard.pasting and quiet >= LOST:
                 self._pass(parser, keyboard.silence())
             for message in parser.tick():
                 self.process_message(message)
+
+    def cell(self) -> tuple[int, int]:
+        """Width and height of a character in pixels; a usual size where the terminal does not tell."""
+        try:
+            rows, columns, across, down = struct.unpack(
+                "HHHH", fcntl.ioctl(self.fileno, termios.TIOCGWINSZ, bytes(8))
+            )
+        except OSError:
+            return CELL
+        return (across // columns, down // rows) if across and down and columns and rows else CELL
 
     def _pass(self, parser: XTermParser, text: str) -> None:
         if text:

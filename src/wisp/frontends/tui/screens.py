@@ -12,8 +12,8 @@ from rich.text import Text
 
 from wisp.frontends.tui.asking import ask_trust
 from wisp.frontends.tui.changes import show_changes
-from wisp.frontends.tui.feed import told
 from wisp.frontends.tui.pages import page
+from wisp.frontends.tui.past import told
 from wisp.frontends.tui.picker import Act, Item, Picker, leave
 from wisp.frontends.tui.pressing import find
 from wisp.host.client import CommandRefused

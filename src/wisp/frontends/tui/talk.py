@@ -6,12 +6,13 @@ Holds the connection, the feed and what was said earlier; draws nothing itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from wisp.frontends.tui.asking import attend, tell_trust
-from wisp.frontends.tui.entries import Note, Welcome
+from wisp.frontends.tui.entries import Entry, Note, Welcome
 from wisp.frontends.tui.feed import Feed
 from wisp.frontends.tui.past import Past
 from wisp.host.client import CommandRefused, ConversationClient
@@ -20,6 +21,7 @@ from wisp.host.mentions import mentions
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
+    from wisp.frontends.tui.pictures import Pictures
 
 MODES = ("ask", "auto", "plan", "read-only")
 """What Shift+Tab goes through.  `full` has to be typed: /permissions full."""
@@ -35,12 +37,28 @@ class Talk:
     def __init__(self, app: WispApp, client: ConversationClient) -> None:
         self.app = app
         self.client = client
-        self.feed = Feed(app.transcript.entries)
-        self.past = Past(client.around, app.transcript, self.feed.entries)
+        self.feed = Feed(app.transcript.entries, self.depict)
+        self.past = Past(client.around, app.transcript, self.feed.entries, self.depict)
         self.feed.folder = client.snapshot().cwd
         self._place = self._standing()
         self._asked_for_prompts = False
         self._draft_timer: Any = None
+
+    @cached_property
+    def pictures(self) -> Pictures:
+        """The terminal's pictures; only a conversation that has some pays for them."""
+        from wisp.frontends.tui.pictures import of_app
+
+        return of_app(self.app)
+
+    def leave(self) -> None:
+        """The screen closes."""
+        if "pictures" in vars(self):
+            self.pictures.close()
+
+    def depict(self, name: str, kind: str, load: Callable[[], str]) -> Entry:
+        """The entry of a picture."""
+        return self.pictures.entry(name, kind, load)
 
     async def run(self, first: Sequence[str]) -> None:
         """Say what is to be said first; show what happens until the host closes."""
@@ -122,6 +140,8 @@ class Talk:
         self.feed.running = True  # its first event is on the way
         self.feed.run_began = asyncio.get_running_loop().time()
         self.feed.said(text)
+        for path in pictures:
+            self.feed.entries.append(self.pictures.of_file(path))
         self.past.end()
         self.app.flush_soon()
         return True
