@@ -152,3 +152,30 @@ def test_keys_of_the_person_work_and_conflicts_are_told(world: Open) -> None:
         screen.keys("Escape")
         screen.ready()
         assert "test-model ·" not in screen.text()
+
+
+@pytest.mark.skipif(needs_tmux, reason="tmux is not here")
+def test_words_stand_in_the_place_of_marks_where_the_screen_is_read_aloud(world: Open) -> None:
+    """Said, done, failed, told; and nothing is drawn with lines, neither by Wisp nor by Markdown."""
+    program, _ = world(
+        {
+            "thinking": "hm",
+            "calls": [
+                {"name": "read", "arguments": {"path": "calculator.py"}},
+                {"name": "read", "arguments": {"path": "nothing.py"}},
+            ],
+        },
+        {"text": "# Title\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quoted\n\n---\n\nThe end."},
+    )
+    settings = program.home / "config" / "settings.toml"
+    settings.write_text(settings.read_text() + "\n[screen]\nreader = true\n")
+    with Screen(program, "look at both") as screen:
+        shown = screen.wait("The end.")
+        screen.type("/")
+        menu = screen.wait("> /")
+
+    assert "you: look at both" in shown
+    assert "done: " in shown
+    assert "failed: " in shown
+    drawn = [char for char in shown + menu if "\u2190" <= char <= "\u2bff" or "\u2800" <= char <= "\u28ff"]
+    assert drawn in ([], ["•"] * len(drawn))

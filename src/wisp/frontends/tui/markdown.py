@@ -26,6 +26,7 @@ from wisp.host.showing import safe
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\n`]*)\n?")
 _BLANK = re.compile(r"(?:[ \t]*\n)+")
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S", re.MULTILINE)
+_LINES = re.compile("[\u2500-\u258f]")
 MOST_HIGHLIGHTED = 60_000
 """Characters of one block of code that are coloured; longer ones stay plain."""
 
@@ -51,7 +52,7 @@ class Streamed:
         self._tail: list[Strip] = []
         self._fence: _OpenCode | None = None
         self._last = Block(0, 0)
-        self._key: tuple[int, str] | None = None
+        self._key: tuple[int, str, bool] | None = None
         self._drawn = -1
         """Length of the text that the lines show."""
 
@@ -78,8 +79,8 @@ class Streamed:
 
     def lines(self, width: int, look: Look) -> list[Strip]:
         """The lines as they are now."""
-        if self._key != (width, look.name):
-            self._key = (width, look.name)
+        if self._key != (width, look.name, look.spoken):
+            self._key = (width, look.name, look.spoken)
             self._frozen, self._tail, self._frozen_at, self._fence, self._drawn = [], [], 0, None, -1
             self._last = Block(0, 0)
         if self._drawn != len(self._raw):
@@ -265,11 +266,20 @@ def drawn(text: str, width: int, look: Look, number: int | None = None) -> list[
         return []
     with console().use_theme(_styles(look)):
         strips = lines_of(_page(look).of(text, number), width, look.style())
+    if look.spoken:
+        strips = [_unlined(strip) for strip in strips]
     while strips and not strips[-1].text.strip():
         strips.pop()
     while strips and not strips[0].text.strip():
         strips.pop(0)
     return strips
+
+
+def _unlined(strip: Strip) -> Strip:
+    """A row without what is drawn with lines: rules, borders of tables and quotes."""
+    return Strip(
+        [segment._replace(text=_LINES.sub(" ", segment.text)) for segment in strip], strip.cell_length
+    )
 
 
 def code_lines(code: str, language: str, width: int, look: Look) -> list[Strip]:

@@ -93,7 +93,7 @@ class Rows(Widget):
         item, marked = self.items[at], at == self.at
         on = "panel" if marked else ""
         side = clipped(item.side, max(0, width // 2))
-        text = Text("❯ " if marked else "  ", self.look.style("accent", on=on), no_wrap=True)
+        text = Text(self.look.pointer(marked), self.look.style("accent", on=on), no_wrap=True)
         text.append(clipped(item.text, max(1, width - len(side) - 4)), self.look.style(on=on, bold=marked))
         if side:
             text.append(" " * max(1, width - text.cell_len - len(side) - 1), self.look.style(on=on))

@@ -147,7 +147,7 @@ class Picture(Entry):
         """A line, and rows of placeholders where the terminal shows something in their place."""
         rows = self._rows(max(1, width - 5)) if width > 12 and self._pictures.wanted() else []
         size = f", {self._pixels[0]} × {self._pixels[1]}" if self._pixels else ""
-        words = clipped(f"  ▣ {self._name}  {self._kind}{size}", width)
+        words = clipped(f"  {look.mark('picture')} {self._name}  {self._kind}{size}", width)
         return [
             fitted([Segment(words, look.style("dim"))], width, look.style()),
             *(fitted([Segment("    ", look.style()), Segment(*row)], width, look.style()) for row in rows),

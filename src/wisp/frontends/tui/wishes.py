@@ -39,6 +39,8 @@ class Wishes:
         if settings.theme != "auto" and not app.no_color:
             self.use(settings.theme)
         else:
+            if settings.reader:
+                self.use({LIGHT.name: "light", GREY.name: "grey"}.get(app.look.name, "dark"))
             self._follow()
 
     def told(self, ground: str) -> None:
@@ -50,8 +52,8 @@ class Wishes:
         """Other colours: `dark`, `light` or `grey`; the next ones where none are named."""
         app = self._app
         looks = {"dark": DARK, "light": LIGHT, "grey": GREY, "gray": GREY}
-        after = {DARK: LIGHT, LIGHT: GREY, GREY: DARK}[app.look]
-        look = app.look = looks.get(name, after)
+        after = {DARK.name: LIGHT, LIGHT.name: GREY, GREY.name: DARK}[app.look.name]
+        look = app.look = looks.get(name, after)._replace(spoken=self.settings.reader)
         app.theme = look.name
         for bar in app.screen_stack[0].query(Bar):
             bar.look = look
@@ -63,5 +65,5 @@ class Wishes:
         """Look as the terminal does, unless something else was wished for."""
         app = self._app
         wanted = self.settings.theme == "auto" and self._ground and not app.no_color
-        if wanted and self._ground != ("light" if app.look is LIGHT else "dark"):
+        if wanted and self._ground != ("dark" if app.look.dark else "light"):
             self.use(self._ground)
