@@ -220,7 +220,7 @@ def _acp(invocation: Invocation) -> int:
 
     reading, writing = own_descriptors()
     return run_acp(
-        request_of(invocation, interactive=True),
+        request_of(invocation, interactive=True, editor=True),
         opener,
         HostLibrary,
         version=__version__,

@@ -124,6 +124,11 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
     settings = configured.settings
+    if settings.login_path or request.editor:
+        from wisp.host.loginpath import wanted, widened
+
+        if wanted(settings.login_path, request.editor, env):
+            env = await widened(env, clock.monotonic)
     extensions = await load_extensions(request, configured, env, clock)
     service, workspace = await _foundation(request, own, configured, env, clock, extensions)
     questions = PendingQuestions() if request.converses and own.questioner is None else None

@@ -45,6 +45,8 @@ class OpenRequest(msgspec.Struct, frozen=True):
     yes: bool = False
     own_process: bool = False
     """The process is wisp's from start to end, so that it may be closed to debuggers and core dumps."""
+    editor: bool = False
+    """An editor started the process, perhaps with a shorter PATH than the person has in a shell."""
     trust: bool = False
     no_project: bool = False
     strict_config: bool = False

@@ -125,6 +125,9 @@ class Settings(msgspec.Struct, frozen=True):
     day_max_time: Amount | None = None
     silence_limit: Amount | None = None
     """Seconds without output after which a command is ended."""
+    login_path: bool | None = None
+    """Commands and tool servers find what your login shell would find; unless set, where an editor started
+    wisp and no shell did."""
     memory_limit: Count | None = None
     """Most memory (address space), in MiB, of each process of a command; none unless set."""
     max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] = 3
