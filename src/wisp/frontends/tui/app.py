@@ -62,13 +62,15 @@ class WispApp(App[int]):
     TITLE = "wisp"
     CSS = """
     Screen { layout: vertical; background: $background; color: $foreground; overflow: hidden; }
-    Screen:inline { height: 60vh; border: none; }
+    Screen:inline { height: 60vh; min-height: 10; border: none; }
+    .input--placeholder { color: $dim; }
     .-short Composer, .-short Composer:focus, .-tiny Composer, .-tiny Composer:focus { border: none; }
     .-short Dialog, .-tiny Dialog { border: none; }
+    .-low.asks Composer, .-low.asks Composer:focus, .asks:inline Composer { border: none; }
     .reader Composer, .reader Composer:focus, .reader Dialog { border: none; }
     .-tiny #activity, .-tiny #status, .-tiny #queue { display: none; }
     """
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (8, "-short"), (14, "-tall")]  # noqa: RUF012 - as the base class has it
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (8, "-short"), (14, "-low"), (20, "-tall")]  # noqa: RUF012 - as the base class has it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "interrupt", show=False, priority=True),
         Binding("ctrl+q", "none", show=False, priority=True),

@@ -37,6 +37,8 @@ ABOUT = {
 
 def attend(app: WispApp, talk: Talk, event: Any) -> None:
     """What one event asks of the person, or no longer asks."""
+    if isinstance(event, ToolApprovalRequested | QuestionAsked):
+        app.below.draw()
     if isinstance(event, ToolApprovalRequested):
         app.dialog.put(approval(event), app.composer.last_key)
         call_back(app, "an operation waits for your word")

@@ -47,6 +47,12 @@ class Below:
             rest = self._drawn_at + FRAME - asyncio.get_running_loop().time()
             self._app.after(max(SOON, rest), self._draw_changes)
 
+    def draw(self) -> None:
+        """Draw what changed, at once: what a question is about stands above it."""
+        self._drawn_at = asyncio.get_running_loop().time()
+        self._app.transcript.changed()
+        self.activity()
+
     def _draw_changes(self) -> None:
         if self._app.echo.waits(asyncio.get_running_loop().time()):
             self._app.after(AFTER_KEY, self._draw_changes)
