@@ -148,7 +148,10 @@ def main() -> None:
         for theme in THEMES:
             if args.size not in ("", f"{width}x{height}") or args.theme not in ("", theme):
                 continue
-            with tempfile.TemporaryDirectory() as folder, ServerThread(STEPS, lenient=True) as server:
+            with (
+                tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+                ServerThread(STEPS, lenient=True) as server,
+            ):
                 program = Program(
                     Path(folder, "home"), Path(folder, "calc"), url=server.base_url("openai-chat")
                 )

@@ -22,13 +22,33 @@ _HIDDEN = re.compile(
     "[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 
+_PICTURED = re.compile("[\u00a9\u00ae\u2122\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
+_JOINING = re.compile("[\u0600-\u07ff\u0860-\u0dff\u1800-\u18af\ufb50-\ufdff\ufe70-\ufefc]")
+
 
 def safe(text: str) -> str:
     """`text` without terminal sequences and control characters; line feeds and tabs stay.
 
-    Characters that reorder or hide text are shown as escapes.
+    Characters that reorder or hide text are shown as escapes; joiners stay where writing needs them.
     """
-    return _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", inert(text))
+    return _HIDDEN.sub(_visible, inert(text))
+
+
+def _visible(match: re.Match[str]) -> str:
+    return match[0] if _joins(match.string, match.start()) else f"\\u{{{ord(match[0]):x}}}"
+
+
+def _joins(text: str, at: int) -> bool:
+    """Whether a joiner does what it is for: between two emoji, or between letters of a script that joins.
+
+    As IDNA has it for names (RFC 5892, A.1 and A.2), with all letters of those scripts for its tables.
+    """
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    if text[at] not in "\u200c\u200d" or not before or not after:
+        return False
+    if text[at] == "\u200d" and (before == "\ufe0f" or _PICTURED.match(before)):
+        return _PICTURED.match(after) is not None
+    return unicodedata.combining(before) == 9 or all(_JOINING.match(char) for char in (before, after))
 
 
 def inert(text: str) -> str:
