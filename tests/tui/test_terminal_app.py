@@ -392,7 +392,9 @@ def test_wide_and_combining_characters_stay_in_their_cells(world: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["SIGTERM", "SIGHUP"]
+    ("number", "code"),
+    [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131), (signal.SIGUSR1, 138)],
+    ids=lambda value: value.name if isinstance(value, signal.Signals) else "",
 )
 def test_a_signal_restores_the_terminal(number: int, code: int, world: Open) -> None:
     """In the middle of an answer; the conversation is kept."""

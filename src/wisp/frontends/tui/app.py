@@ -45,6 +45,12 @@ W = TypeVar("W", bound=Widget)
 Connect = Callable[[], Awaitable["ConversationClient"]]
 """Opens the host; raises `OpenFailed`."""
 
+ENDING = tuple(
+    getattr(signal, f"SIG{name}")
+    for name in ("TERM", "HUP", "QUIT", "ABRT", "USR1", "USR2", "ALRM", "VTALRM", "XCPU")
+    if hasattr(signal, f"SIG{name}")
+)
+"""Signals that would end the program at once: it ends by itself, with the terminal restored."""
 TWICE = 2.0
 """Seconds within which a second Ctrl+C leaves."""
 
@@ -163,7 +169,7 @@ class WispApp(App[int]):
         self.composer.focus()
         self.echo.listens = True
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in ENDING:
             loop.add_signal_handler(number, self.exit, 128 + number)
         loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
         self.call_after_refresh(lambda: self.keep(self._live()))

@@ -6,6 +6,7 @@ import array
 import codecs
 import fcntl
 import os
+import re
 import select
 import struct
 import termios
@@ -25,6 +26,10 @@ FIRST = 0.005
 CELL = (10, 20)
 TICK = 0.1
 """Seconds after which the parser is told that nothing came."""
+ASK_FENCE, FENCE = "\x1b[c", 0.6
+"""Asks a terminal what it is (primary device attributes); seconds that the answer is waited for at most."""
+_FENCED = re.compile(rb"\x1b\[\?[\d;]*c")
+_REPORT = re.compile(rb"\x1b\[\?[\d;]+\$y")
 DRAIN, DRAINS = 0.05, 8
 """Seconds of silence after which nothing more is on its way, and how often they are waited for."""
 QUIET = "\x1b[=0;1u\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?1015l"
@@ -64,6 +69,8 @@ class ScreenDriver(LinuxDriver):
     def __init__(self, *args: Any, echo: Echo, **more: Any) -> None:
         super().__init__(*args, **more)
         self._echo = echo
+        self._answers = False
+        """Whether the terminal answers what it is asked."""
         self._ahead = 0
         """Bytes of whole lines that were typed while the terminal still belonged to somebody else."""
 
@@ -84,12 +91,23 @@ class ScreenDriver(LinuxDriver):
         super().stop_application_mode()
 
     def disable_input(self) -> None:
-        """Stop reading; then let keys that were still held or under way go nowhere, for a bounded time."""
+        """Stop reading; then let keys that were still held or under way go nowhere, for a bounded time.
+
+        A terminal that has answered before is asked once more: what it sent before the answer has come by
+        then, however long the way is.
+        """
         super().disable_input()
+        if self._answers:
+            self.write(ASK_FENCE)
+            self.flush()
+        left, came = FENCE if self._answers else DRAIN * DRAINS, b""
         with suppress(OSError, ValueError):
-            for _ in range(DRAINS):
-                if not select.select([self.fileno], [], [], DRAIN)[0] or not os.read(self.fileno, READ):
+            while left > 0 and not _FENCED.search(came):
+                if select.select([self.fileno], [], [], DRAIN)[0]:
+                    came += os.read(self.fileno, READ)
+                elif not self._answers:
                     break
+                left -= DRAIN
 
     def run_input_thread(self) -> None:
         """Read until the screen closes.  Runs in the driver's thread."""
@@ -106,12 +124,14 @@ class ScreenDriver(LinuxDriver):
                 data = os.read(self.fileno, READ)
                 if not data:
                     break
+                self._answers = self._answers or _REPORT.search(data) is not None
                 known, told = keyboard.ground, (keyboard.name, keyboard.graphics)
                 ahead, data = data[: self._ahead], data[self._ahead :]
                 self._ahead -= len(ahead)
                 data = ahead.replace(b"\n", b"\r") + data  # Enter, as the terminal tells it to a shell
                 self._pass(parser, keyboard.feed(decode(data)))
                 if keyboard.ground != known:
+                    self._answers = True
                     self.process_message(Ground(keyboard.ground))
                 if (keyboard.name, keyboard.graphics) != told:
                     self.process_message(Answered(keyboard.name, keyboard.graphics))
