@@ -16,6 +16,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from wisp.frontends.tui.bars import Bar
+from wisp.frontends.tui.field import Field
 from wisp.frontends.tui.hunklist import HunkList, file_of, hunks
 from wisp.frontends.tui.look import Look
 from wisp.frontends.tui.picker import leave
@@ -108,7 +109,7 @@ class Changes(ModalScreen[Outcome | None]):
         """Title, hunks, what is written, keys."""
         yield Bar(self.look, "title")
         yield HunkList(self.look, [part.diff for part in self._parts], self._label, self._below)
-        yield Input(placeholder="a comment on this hunk; Enter keeps it")
+        yield Field(placeholder="a comment on this hunk; Enter keeps it")
         yield Bar(self.look, "keys")
 
     def on_mount(self) -> None:

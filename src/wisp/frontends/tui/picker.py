@@ -20,6 +20,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from wisp.frontends.tui.bars import Bar
+from wisp.frontends.tui.field import Field
 from wisp.frontends.tui.lines import blank, clipped, lines_of
 from wisp.frontends.tui.look import Look
 from wisp.frontends.tui.rank import matching
@@ -208,7 +209,7 @@ class Picker(ModalScreen[Item | None]):
     def compose(self) -> ComposeResult:
         """Title, what is typed, rows and pane."""
         yield Bar(self.look, "title")
-        yield Input(placeholder="type to narrow")
+        yield Field(placeholder="type to narrow")
         with Horizontal():
             yield Rows(self.look, self._items, self._mark)
             if self._preview is not None and self.app.size.width >= 90:
