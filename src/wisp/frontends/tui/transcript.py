@@ -6,7 +6,6 @@ length scrolls like a short one.  Follows the end until a person scrolls away fr
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 from rich.segment import Segment
@@ -40,20 +39,18 @@ def distance(before: list[Strip], after: list[Strip], first: int) -> int:
 
 
 def different(old: Strip, new: Strip) -> int:
-    """How many cells of a row, from its left, have to be drawn so that it becomes the other."""
+    """How many cells of a row, from its left, have to be drawn so that it becomes the other.
+
+    Only emptiness at its end is left out: words are written whole, for whoever reads what is written.
+    """
     if old.cell_length != new.cell_length:
         return max(1, new.cell_length)
     if old is new or old == new:
         return 0
-    here, there = list(old), list(new)
-    end = new.cell_length
-    while here and there and here[-1] == there[-1]:
-        end -= here[-1].cell_length
-        here.pop(), there.pop()
-    if here and there and here[-1].style == there[-1].style and (here[-1].text + there[-1].text).isascii():
-        pairs = zip(reversed(here[-1].text), reversed(there[-1].text), strict=False)
-        end -= sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return max(1, end)
+    last = [list(row)[-1] for row in (old, new)]
+    if last[0].style != last[1].style:
+        return new.cell_length
+    return max(1, new.cell_length - min(len(part.text) - len(part.text.rstrip(" ")) for part in last))
 
 
 class Transcript(Widget):
