@@ -10,7 +10,8 @@ from collections.abc import Mapping
 import msgspec
 
 from wisp._version import __version__
-from wisp.host.configure import Configured
+from wisp.host.client import OpenFailed
+from wisp.host.configure import Configured, rules_of
 from wisp.host.paths import environment
 
 
@@ -44,6 +45,10 @@ def _settings(configured: Configured) -> list[Finding]:
     there = "read" if os.path.exists(path) else "no file"
     found = [Finding("settings", "ok" if not configured.resolved.problems else "problem", f"{path}: {there}")]
     found += [Finding("settings", "problem", str(problem)) for problem in configured.resolved.problems]
+    try:
+        rules_of(configured)
+    except OpenFailed as exc:
+        found.append(Finding("settings", "problem", str(exc)))
     found += [
         Finding("setting", "info", f"{name} from {origin}")
         for name, origin in sorted(configured.resolved.origins.items())

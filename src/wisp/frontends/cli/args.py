@@ -185,6 +185,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         yes=found.yes,
         strict_config=found.strict_config,
         inline=found.inline,
+        profile=found.profile or "",
         print_instructions=found.print_instructions,
         trust=found.trust,
         no_project=found.no_project,

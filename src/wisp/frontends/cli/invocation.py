@@ -38,6 +38,8 @@ class Invocation(NamedTuple):
     yes: bool = False
     strict_config: bool = False
     inline: bool = False
+    profile: str = ""
+    """File for a profile of the whole run."""
     print_instructions: bool = False
     trust: bool = False
     no_project: bool = False

@@ -57,7 +57,18 @@ class ChangeLike(Protocol):
 
 def run_small(invocation: Invocation, library: Library) -> int:
     """Do the command; returns the exit code."""
-    return attempt(lambda: _COMMANDS[invocation.command](invocation, library))
+    return attempt(lambda: _do(invocation, library))
+
+
+def _do(invocation: Invocation, library: Library) -> int:
+    """The command; what shows settings says first which of them cannot be read and do not count."""
+    verb = invocation.words[0] if invocation.words else ""
+    if invocation.command in ("models", "permissions", "hooks", "skills") or (
+        invocation.command == "config" and verb in ("", "show")
+    ):
+        for problem in library.settings_problems():
+            print(f"wisp: {safe(problem)}", file=sys.stderr)
+    return _COMMANDS[invocation.command](invocation, library)
 
 
 def attempt(work: Callable[[], int]) -> int:
@@ -177,7 +188,11 @@ def _permissions(invocation: Invocation, library: Library) -> int:
 def _permissions_test(path: str, library: Library) -> int:
     """Judge every line of a file: `COMMAND`, or `VERDICT<TAB>COMMAND` to check an expectation."""
     wrong = total = 0
-    with open(path, encoding="utf-8") as file:
+    try:
+        opened = open(path, encoding="utf-8")  # noqa: SIM115 - closed below
+    except OSError as exc:
+        return _usage(f"{path}: {exc.strerror}")
+    with opened as file:
         for line in file:
             text = line.rstrip("\n")
             if not text or text.startswith("#"):

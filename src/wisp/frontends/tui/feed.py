@@ -331,6 +331,8 @@ class Feed:
         self._cards.clear()
         if event.stop_reason == "cancelled":
             self.note(Note("stopped" + (f": {event.error}" if _tells(event.error) else ""), "warn"))
+        elif self.view.run.cut:
+            self.note(Note(self.view.run.cut, "warn"))
         elif event.stop_reason != "model_finished":
             self.note(Note(event.error or f"the run ended: {event.stop_reason.replace('_', ' ')}", "bad"))
 
