@@ -17,6 +17,7 @@ from wisp.frontends.tui.feed import Feed
 from wisp.frontends.tui.past import Past
 from wisp.host.client import CommandRefused, ConversationClient
 from wisp.host.commands import AnyCommand, Cancel, Configure, FollowUp, Prompt, QueuePop, Shell, Steer
+from wisp.host.events import AgentCompleted, QueueUpdated
 from wisp.host.mentions import mentions
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Talk:
         self.past = Past(client.around, app.transcript, self.feed.entries, self.depict)
         self.feed.folder = client.snapshot().cwd
         self._place = self._standing()
+        self._finished = False
+        """Whether the last run came to its end by itself."""
         self._asked_for_prompts = False
         self._draft_timer: Any = None
 
@@ -81,7 +84,19 @@ class Talk:
             async for envelope in events:
                 self.feed.take(envelope, loop.time())
                 attend(self.app, self, envelope.event)
+                if isinstance(envelope.event, AgentCompleted):
+                    self._finished = envelope.event.stop_reason == "model_finished"
+                if isinstance(envelope.event, AgentCompleted | QueueUpdated):
+                    self.app.keep(self._late())
                 self.app.flush_soon()
+
+    async def _late(self) -> None:
+        """What was said too late for a run that came to its end by itself begins the next one."""
+        if self._finished and self.feed.queue and not self.feed.running:
+            self._finished = False
+            waiting = self.feed.queue[0][1]
+            if await self.command(QueuePop(waiting.id)):
+                await self._prompt(waiting.text, ())
 
     def note(self, text: str, tone: Any = "dim") -> None:
         """Say something to the person."""
