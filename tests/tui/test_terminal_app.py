@@ -659,3 +659,19 @@ def test_what_was_typed_before_the_program_was_up_is_said(world: Open) -> None:
         screen.wait("The answer.")
 
     assert "typed ahead" in said(server)
+
+
+def test_a_paste_without_marks_is_one_paste_inline_too(world: Open) -> None:
+    """1,300 characters with line feeds at once: nothing is sent until Enter is pressed, and nothing is lost."""
+    program, server = world({"text": "understood"})
+    text = "".join(f"line {number:03} of some text\r" for number in range(56))
+    with Screen(program, "--inline") as screen:
+        screen.ready()
+        screen.type(text)
+        screen.wait("[pasted #1: 57 lines]")
+        assert server.requests == []
+        screen.keys("Enter")
+        screen.wait("understood")
+
+    assert "line 000 of" in said(server) and "line 055 of" in said(server)
+    assert len(server.requests) == 1

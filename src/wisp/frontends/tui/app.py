@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.geometry import Offset
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
@@ -120,6 +121,14 @@ class WispApp(App[int]):
     @cursor_position.setter
     def cursor_position(self, place: Offset) -> None:
         self._cursor_place = place
+
+    def _build_driver(self, headless: bool, inline: bool, *args: Any, **more: Any) -> Driver:
+        if headless or not inline:
+            return super()._build_driver(headless, inline, *args, **more)
+        from wisp.frontends.tui.inline import InlineDriver
+
+        self.driver_class = partial(InlineDriver, echo=self.echo)  # type: ignore[assignment]
+        return super()._build_driver(headless, False, *args, **more)
 
     def get_default_screen(self) -> Screen[Any]:
         """The screen of the conversation."""

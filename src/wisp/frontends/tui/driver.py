@@ -10,8 +10,9 @@ import re
 import select
 import struct
 import termios
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from textual import events
 from textual._xterm_parser import XTermParser
@@ -55,7 +56,7 @@ class Ground(Message):
         self.ground = ground
 
 
-def _waiting(terminal: int) -> int:
+def waiting(terminal: int) -> int:
     """Bytes of the lines that can be read from a terminal (FIONREAD)."""
     count = array.array("i", [0])
     with suppress(OSError):
@@ -63,23 +64,113 @@ def _waiting(terminal: int) -> int:
     return count[0]
 
 
+class Tty(Protocol):
+    """What reading needs of a driver of Textual's."""
+
+    fileno: int
+    exit_event: Any
+    _debug: bool
+    _loop: Any
+
+    def write(self, data: str) -> None:
+        """Send to the terminal."""
+
+    def flush(self) -> None:
+        """Send it now."""
+
+
+class Reader:
+    """What the terminal sends, read for one driver, in the driver's thread.
+
+    Args:
+        echo: told of every key.
+    """
+
+    def __init__(self, echo: Echo) -> None:
+        self._echo = echo
+        self.ahead = 0
+        """Bytes of whole lines that were typed while the terminal still belonged to somebody else."""
+        self.answers = False
+        """Whether the terminal answers what it is asked."""
+
+    def run(self, driver: Tty, deliver: Callable[[Message], None]) -> None:
+        """Read until the screen closes."""
+        parser, keyboard = XTermParser(driver._debug), Keyboard()
+        decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
+        quiet = 0.0
+
+        def take(text: str) -> None:
+            for message in parser.feed(text) if text else ():
+                if isinstance(message, events.Key):
+                    self._echo.pressed(driver._loop.time())
+                deliver(message)
+
+        while not self._echo.listens and not driver.exit_event.wait(FIRST):
+            pass
+        while not driver.exit_event.is_set():
+            wait = PAUSE if keyboard.holds else TICK
+            ready, _, _ = select.select([driver.fileno], [], [], wait)
+            quiet = 0.0 if ready else quiet + wait
+            if ready:
+                data = os.read(driver.fileno, READ)
+                if not data:
+                    break
+                before = (keyboard.ground, keyboard.name, keyboard.graphics)
+                take(keyboard.feed(decode(self._typed(data))))
+                self._tell(keyboard, before, deliver)
+            elif keyboard.holds:
+                take(keyboard.release())
+            elif keyboard.pasting and quiet >= LOST:
+                take(keyboard.silence())
+            for message in parser.tick():
+                deliver(message)
+
+    def _typed(self, data: bytes) -> bytes:
+        """Bytes as a terminal of ours sends them: Enter was told to a shell as a line feed."""
+        self.answers = self.answers or _REPORT.search(data) is not None
+        ahead, rest = data[: self.ahead], data[self.ahead :]
+        self.ahead -= len(ahead)
+        return ahead.replace(b"\n", b"\r") + rest
+
+    def _tell(self, keyboard: Keyboard, before: tuple[str, ...], deliver: Callable[[Message], None]) -> None:
+        if keyboard.ground != before[0]:
+            self.answers = True
+            deliver(Ground(keyboard.ground))
+        if (keyboard.name, keyboard.graphics) != before[1:]:
+            deliver(Answered(keyboard.name, keyboard.graphics))
+
+    def drain(self, driver: Tty) -> None:
+        """Let keys that were still held or under way go nowhere, for a bounded time.
+
+        A terminal that has answered before is asked once more: what it sent before the answer has come by
+        then, however long the way is.
+        """
+        if self.answers:
+            driver.write(ASK_FENCE)
+            driver.flush()
+        left, came = FENCE if self.answers else DRAIN * DRAINS, b""
+        with suppress(OSError, ValueError):
+            while left > 0 and not _FENCED.search(came):
+                if select.select([driver.fileno], [], [], DRAIN)[0]:
+                    came += os.read(driver.fileno, READ)
+                elif not self.answers:
+                    break
+                left -= DRAIN
+
+
 class ScreenDriver(LinuxDriver):
     """Textual's driver with another way of reading."""
 
     def __init__(self, *args: Any, echo: Echo, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._echo = echo
-        self._answers = False
-        """Whether the terminal answers what it is asked."""
-        self._ahead = 0
-        """Bytes of whole lines that were typed while the terminal still belonged to somebody else."""
+        self._reader = Reader(echo)
 
     def start_application_mode(self) -> None:
         """Begin; keys of other layouts are told with their place on the keyboard, where a terminal can."""
         assert self._file is not None
         self._file.write(QUIET + "\x1b[?2004l\x1b[?1049l")  # of a program that was killed here
         self._file.flush()
-        self._ahead = _waiting(self.fileno)
+        self._reader.ahead = waiting(self.fileno)
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self.write("\x1b[=5;1u" + ASK_GROUND)
         self.flush()
@@ -91,56 +182,13 @@ class ScreenDriver(LinuxDriver):
         super().stop_application_mode()
 
     def disable_input(self) -> None:
-        """Stop reading; then let keys that were still held or under way go nowhere, for a bounded time.
-
-        A terminal that has answered before is asked once more: what it sent before the answer has come by
-        then, however long the way is.
-        """
+        """Stop reading, and drop what is under way."""
         super().disable_input()
-        if self._answers:
-            self.write(ASK_FENCE)
-            self.flush()
-        left, came = FENCE if self._answers else DRAIN * DRAINS, b""
-        with suppress(OSError, ValueError):
-            while left > 0 and not _FENCED.search(came):
-                if select.select([self.fileno], [], [], DRAIN)[0]:
-                    came += os.read(self.fileno, READ)
-                elif not self._answers:
-                    break
-                left -= DRAIN
+        self._reader.drain(self)
 
     def run_input_thread(self) -> None:
         """Read until the screen closes.  Runs in the driver's thread."""
-        parser, keyboard = XTermParser(self._debug), Keyboard()
-        decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
-        quiet = 0.0
-        while not self._echo.listens and not self.exit_event.wait(FIRST):
-            pass
-        while not self.exit_event.is_set():
-            wait = PAUSE if keyboard.holds else TICK
-            ready, _, _ = select.select([self.fileno], [], [], wait)
-            quiet = 0.0 if ready else quiet + wait
-            if ready:
-                data = os.read(self.fileno, READ)
-                if not data:
-                    break
-                self._answers = self._answers or _REPORT.search(data) is not None
-                known, told = keyboard.ground, (keyboard.name, keyboard.graphics)
-                ahead, data = data[: self._ahead], data[self._ahead :]
-                self._ahead -= len(ahead)
-                data = ahead.replace(b"\n", b"\r") + data  # Enter, as the terminal tells it to a shell
-                self._pass(parser, keyboard.feed(decode(data)))
-                if keyboard.ground != known:
-                    self._answers = True
-                    self.process_message(Ground(keyboard.ground))
-                if (keyboard.name, keyboard.graphics) != told:
-                    self.process_message(Answered(keyboard.name, keyboard.graphics))
-            elif keyboard.holds:
-                self._pass(parser, keyboard.release())
-            elif keyboard.pasting and quiet >= LOST:
-                self._pass(parser, keyboard.silence())
-            for message in parser.tick():
-                self.process_message(message)
+        self._reader.run(self, self.process_message)
 
     def cell(self) -> tuple[int, int]:
         """Width and height of a character in pixels; a usual size where the terminal does not tell."""
@@ -151,10 +199,3 @@ class ScreenDriver(LinuxDriver):
         except OSError:
             return CELL
         return (across // columns, down // rows) if across and down and columns and rows else CELL
-
-    def _pass(self, parser: XTermParser, text: str) -> None:
-        if text:
-            for message in parser.feed(text):
-                if isinstance(message, events.Key):
-                    self._echo.pressed(self._loop.time())
-                self.process_message(message)
