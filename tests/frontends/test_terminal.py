@@ -52,6 +52,44 @@ def test_ordinary_text_is_left_as_it_is(text: str) -> None:
     assert text == safe(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466",
+        "\U0001f1e9\U0001f1ea",
+        "\u2764\ufe0f\u200d\U0001f525",
+        "\U0001f44d\U0001f3fd",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # Persian
+        "\u0915\u094d\u200d\u0937",  # Hindi
+        "\u0e01\u0e33 e\u0301",
+    ],
+)
+def test_what_scripts_and_emoji_are_written_with_stays_whole_and_in_pieces(text: str) -> None:
+    assert safe(text) == text
+    assert "".join(safe(char) for char in text if char < "\U000e0000") == "".join(
+        char for char in text if char < "\U000e0000"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["rm \u200dx", "a\u200cb", "\u0645\u200d x", "\U000e0067\U000e007f", "x\u200d\u200d"]
+)
+def test_a_joiner_where_nothing_is_joined_and_a_loose_tag_are_shown_as_escapes(text: str) -> None:
+    assert "\\u{" in safe(text)
+    assert all(ord(char) < 0x200B or ord(char) == 0x645 for char in safe(text))
+
+
+def test_what_would_be_written_over_an_earlier_part_stands_on_the_next_line() -> None:
+    assert safe("rm -rf x\rls       ") == "rm -rf x\nls       "
+    assert safe("a\r\nb") == "a\nb"
+
+
+def test_marks_piled_on_a_letter_are_eight_at_most() -> None:
+    """So that they cover no other line."""
+    assert safe("a" + "\u0301" * 10_000 + "b") == "a" + "\u0301" * 8 + "b"
+
+
 @pytest.mark.parametrize("char", ["\u202e", "\u200b", "\u2066", "\ufeff", "\U000e0041"])
 def test_characters_that_hide_or_reorder_are_shown_as_escapes(char: str) -> None:
     """A person sees that something is there."""

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from wisp.context.estimate import tokens_of
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
-from wisp.loop.events import CompactionCompleted, CompactionStarted, ErrorReported, Event, TurnCompleted
+from wisp.loop.events import (
+    CompactionCompleted,
+    CompactionStarted,
+    ContextOverflow,
+    ContextPressure,
+    ErrorReported,
+    Event,
+    TurnCompleted,
+)
 from wisp.loop.limits import Limits
 from wisp.messages.content import Text, ToolCall
 from wisp.messages.ids import FixedClock
@@ -139,6 +147,14 @@ async def test_old_outputs_go_first_without_asking_the_model() -> None:
     assert outcomes and set(outcomes) == {"completed"}
     assert len(provider.requests) == 13, "no summary was asked for"
     assert max(_sizes(provider)) < 16_000
+    pressed = [n for n, e in enumerate(events) if isinstance(e, ContextPressure)]
+    assert pressed, "the reason was told first"
+    for n in pressed:
+        pressure, then = events[n], events[n + 1]
+        assert isinstance(pressure, ContextPressure)
+        assert isinstance(then, CompactionStarted) and then.tokens_before == pressure.observed
+        assert (pressure.window, pressure.remaining) == (16_000, 16_000 - pressure.observed)
+        assert pressure.remaining < 4_000, "a quarter is kept free"
     assert "removed to save space" in _text_of(provider.requests[-1])
 
 
@@ -230,6 +246,8 @@ async def test_an_overflow_shortens_once_and_asks_again() -> None:
 
     turns = [(e.turn, e.outcome, e.will_retry) for e in events if isinstance(e, TurnCompleted)]
     assert turns[6:] == [(7, "failed", True), (8, "completed", False)]
+    told = [(e.turn, e.window) for e in events if isinstance(e, ContextOverflow)]
+    assert told == [(7, 1_000_000)]
     assert getattr(events[-1], "stop_reason", "") == "model_finished"
 
 

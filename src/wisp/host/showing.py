@@ -21,41 +21,53 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _HIDDEN = re.compile(
     "[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
 )
-
-_PICTURED = re.compile("[\u00a9\u00ae\u2122\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
-_JOINING = re.compile("[\u0600-\u07ff\u0860-\u0dff\u1800-\u18af\ufb50-\ufdff\ufe70-\ufefc]")
+_JOINERS = ("\u200c", "\u200d")
+"""Persian, Hindi and others are written with them, and emoji put together."""
+_HIDING = re.compile(f"\U0001f3f4[\U000e0030-\U000e007a]{{1,7}}\U000e007f|{_HIDDEN.pattern}")
+"""The first is the flag of a region, whole."""
+_MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_PILED = re.compile(f"([{_MARKS}]{{8}})[{_MARKS}]+")
+"""More marks over one letter than any script has; they would cover the lines around it."""
 
 
 def safe(text: str) -> str:
     """`text` without terminal sequences and control characters; line feeds and tabs stay.
 
-    Characters that reorder or hide text are shown as escapes; joiners stay where writing needs them.
+    Characters that reorder or hide text are shown as escapes; of marks piled on a letter eight stay.
     """
-    return _HIDDEN.sub(_visible, inert(text))
+    if text.isascii():
+        return inert(text)
+    return _HIDING.sub(_escaped, _PILED.sub(r"\1", inert(text)))
 
 
-def _visible(match: re.Match[str]) -> str:
-    return match[0] if _joins(match.string, match.start()) else f"\\u{{{ord(match[0]):x}}}"
+def _escaped(match: re.Match[str]) -> str:
+    """What hides or reorders, as an escape; what a script or an emoji is written with stays."""
+    found, text = match[0], match.string
+    if len(found) > 1:
+        return found
+    if (
+        found in _JOINERS
+        and _joins(text[match.start() - 1 : match.start()])
+        and _joins(text[match.end() :][:1])
+    ):
+        return found
+    return f"\\u{{{ord(found):x}}}"
 
 
-def _joins(text: str, at: int) -> bool:
-    """Whether a joiner does what it is for: between two emoji, or between letters of a script that joins.
-
-    As IDNA has it for names (RFC 5892, A.1 and A.2), with all letters of those scripts for its tables.
-    """
-    before, after = text[at - 1 : at], text[at + 1 : at + 2]
-    if text[at] not in "\u200c\u200d" or not before or not after:
-        return False
-    if text[at] == "\u200d" and (before == "\ufe0f" or _PICTURED.match(before)):
-        return _PICTURED.match(after) is not None
-    return unicodedata.combining(before) == 9 or all(_JOINING.match(char) for char in (before, after))
+def _joins(neighbour: str) -> bool:
+    """Whether a joiner may stand beside this: a letter or mark beyond ASCII, an emoji, or nothing yet."""
+    return not neighbour or (not neighbour.isascii() and unicodedata.category(neighbour)[0] in "LMS")
 
 
 def inert(text: str) -> str:
-    """`text` without what drives a terminal, all else kept: for pipes, which often end in one."""
+    """`text` without what drives a terminal, all else kept: for pipes, which often end in one.
+
+    What would be written over an earlier part of its line stands on the next one.
+    """
     if text.isascii() and text.isprintable():
         return text
-    return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROL.sub("", _SEQUENCE.sub("", lines))
 
 
 def shown(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 from wisp.context.blocks import Block
 from wisp.context.estimate import Meter, measured, tokens_of, tokens_of_frame
 from wisp.context.ledger import ledger
-from wisp.loop.events import CompactionCompleted, CompactionStarted, ErrorReported, Event
+from wisp.loop.events import CompactionCompleted, CompactionStarted, ContextPressure, ErrorReported, Event
 from wisp.loop.ports import Fitted
 from wisp.messages.laws import open_calls
 from wisp.messages.message import Message
@@ -82,6 +82,8 @@ class WindowKeeper:
         if not overflow and wanted is None and (before <= room + frame or self._failures >= MOST_FAILURES):
             return
         reason = "overflow" if overflow else "manual" if wanted is not None else "threshold"
+        if reason == "threshold":
+            yield ContextPressure(before, window, window - before)
         found = self._plan(messages, room, before, forced=overflow or wanted is not None)
         if found is None:
             self._failures += 1

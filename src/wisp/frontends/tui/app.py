@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -46,12 +45,6 @@ W = TypeVar("W", bound=Widget)
 Connect = Callable[[], Awaitable["ConversationClient"]]
 """Opens the host; raises `OpenFailed`."""
 
-ENDING = tuple(
-    getattr(signal, f"SIG{name}")
-    for name in ("TERM", "HUP", "QUIT", "ABRT", "USR1", "USR2", "ALRM", "VTALRM", "XCPU")
-    if hasattr(signal, f"SIG{name}")
-)
-"""Signals that would end the program at once: it ends by itself, with the terminal restored."""
 TWICE = 2.0
 """Seconds within which a second Ctrl+C leaves."""
 
@@ -177,10 +170,7 @@ class WispApp(App[int]):
         self.part("queue", Bar).add_class("hidden")
         self.composer.focus()
         self.echo.listens = True
-        loop = asyncio.get_running_loop()
-        for number in ENDING:
-            loop.add_signal_handler(number, self.exit, 128 + number)
-        loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
+        outside.listen(self)
         self.call_after_refresh(lambda: self.keep(self._live()))
 
     async def _live(self) -> None:

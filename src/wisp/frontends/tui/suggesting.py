@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _FILE = re.compile(r"(?:^|[\s(\[\"'])@([^\s@]*)$")
 _PLAIN = re.compile(r"[\w./+~,:=%@#-]+")
 OWN = (
-    ("theme", "dark, light or grey", "[NAME]"),
     ("keys", "what each key does", ""),
     ("changes", "what the runs changed; comment on it, undo it", ""),
     ("settings", "every setting and where it comes from", ""),
