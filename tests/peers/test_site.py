@@ -99,6 +99,25 @@ def test_pages_are_accessible_in_both_themes(site, tmp_path, page, theme):
     assert status == 0, said[-3_000:]
 
 
+def test_every_word_of_the_pages_is_in_a_british_dictionary_or_in_our_list(tmp_path):
+    config = CHECKOUT / "book/cspell.json"
+    options = ("--no-progress", "--no-must-find-files", "--config", str(config), "--root")
+    status, said = node(
+        "cspell", *options, str(CHECKOUT), *json.loads(config.read_text())["files"], cwd=CHECKOUT
+    )
+    assert status == 0, said[-3_000:]
+    assert int(re.search(r"Files checked: (\d+)", said)[1]) > 50
+    planted = tmp_path / "page.md"
+    text = (CHECKOUT / "book/glossary.md").read_text()
+    assert "Letting a summary stand" in text
+    # A slip that no list of common mistakes has.
+    planted.write_text(text.replace("Letting a summary stand", "Letting a sumnary stamd"))
+    status, said = node("cspell", *options, str(tmp_path), str(planted))
+
+    assert status == 1
+    assert "sumnary" in said and "stamd" in said
+
+
 def test_a_page_works_without_a_network(site):
     page = chromium(
         "--virtual-time-budget=3000", "--dump-dom", f"file://{site}/chapters/01_smallest_agent.html"
