@@ -186,7 +186,8 @@ class Site:
             path = CHECKOUT / "examples/crafting_agents" / re.split("[#:]", name)[0]
             self.sources.add(path)
             link = self._relative(self.source_url(path))
-            words_of = name.replace("#", ", region ").replace(":", ", ")
+            words_of = re.sub(r"\.(head|body)\b", r" (\1)", name.replace("#", ", region ").replace(":", ", "))
+            words_of = words_of.replace("..", " to ")
             caption = f'<figcaption><a href="{link}">{escape(words_of)}</a></figcaption>'
         elif "exercise" in extra:
             caption = f"<figcaption>exercises/{escape(extra['exercise'])}</figcaption>"
@@ -224,7 +225,9 @@ def highlighted(code: str, language: str) -> str:
     except ClassNotFound:
         lexer = get_lexer_by_name("text")
     inner = highlight(code, lexer, HtmlFormatter(nowrap=True))
-    return f'<pre tabindex="0"><code>{inner.rstrip()}</code></pre>'
+    # What a program printed may be wrapped where there is room for it; code may not.
+    kind = ' class="printed"' if language in ("console", "text") else ""
+    return f'<pre tabindex="0"{kind}><code>{inner.rstrip()}</code></pre>'
 
 
 def navigation(site: Site, current: str) -> str:

@@ -173,5 +173,5 @@ def test_traces_are_whole_tables_without_a_script(site):
     table = page[page.index('<div class="trace"') :]
     table = table[: table.index("</table>")]
 
-    assert table.count("<tr>") == 1 + 8
+    assert table.count("<tr>") == 1 + 11
     assert "use read with path=&#x27;calculator.py&#x27;" in table

@@ -140,7 +140,7 @@ def test_a_page_works_without_a_network(site):
         "--virtual-time-budget=3000", "--dump-dom", f"file://{site}/chapters/01_smallest_agent.html"
     )
 
-    assert "Step 8 of 8" in page, "the trace viewer did not start"
+    assert "Step 11 of 11" in page, "the trace viewer did not start"
     assert page.count('class="copy"') > 5
 
 
