@@ -226,7 +226,8 @@ def highlighted(code: str, language: str) -> str:
         lexer = get_lexer_by_name("text")
     inner = highlight(code, lexer, HtmlFormatter(nowrap=True))
     # What a program printed may be wrapped where there is room for it; code may not.
-    kind = ' class="printed"' if language in ("console", "text") else ""
+    drawn = re.search(r"^\+-+\+$", code, re.MULTILINE)
+    kind = ' class="printed"' if language in ("console", "text") and not drawn else ""
     return f'<pre tabindex="0"{kind}><code>{inner.rstrip()}</code></pre>'
 
 

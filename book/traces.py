@@ -22,7 +22,8 @@ class Kind:
 
 
 ANSWERS = ("The model answers",)
-BEFORE_AN_ANSWER = ("The answer arrives", "The opening is tried again", *ANSWERS)
+REFUSED = "The provider refuses"
+BEFORE_AN_ANSWER = ("The answer arrives", "The opening is tried again", REFUSED, *ANSWERS)
 REQUEST = "The host sends a request"
 KINDS = (
     Kind(r"request (\d+):", REQUEST),
@@ -46,7 +47,7 @@ KINDS = (
     Kind(r"user:", "The person says"),
     Kind(r"kept text:", "The host keeps what was read", adds=True),
     Kind(r"made room:", "The host makes room"),
-    Kind(r"overflow:", "The provider refuses"),
+    Kind(r"overflow:", REFUSED),
     Kind(r"(?:record|replayed request)() ", "The journal", joins=True),
     Kind(r"history:", "The conversation"),
     Kind(r"(?:rows in|tokens by|refused by|executed|events)\b()", "The host reports", joins=True),
@@ -90,7 +91,7 @@ def steps_of(output: str) -> Iterator[Step]:
             sent = "what the conversation began with" + (f", and {rows} rows" if rows else "")
             if kind.words != REQUEST:
                 yield Step(REQUEST, str(requests), sent, rows)
-        waiting = waiting and kind.words not in ANSWERS
+        waiting = waiting and kind.words not in (REFUSED, *ANSWERS)
         rows += kind.adds
         text = line if kind.joins else line[found.end() :].strip(" ")
         step = Step(kind.words, (found[1] if found.re.groups else "") or "", text, rows)
@@ -98,11 +99,17 @@ def steps_of(output: str) -> Iterator[Step]:
         yield step
 
 
+def content(text: str) -> str:
+    """What belongs to a step; a long text is scrolled, and the keyboard has to reach it for that."""
+    stop = ' tabindex="0"' if text.count("\n") >= 12 else ""
+    return f"<pre{stop}>{escape(text) or ' '}</pre>"
+
+
 def table(output: str, caption: str) -> str:
     """The steps as a table.  A script may show them one at a time; without it, this is all of it."""
     rows = [
         f'<tr><th scope="row">{number}</th><td>{step.words}</td><td>{escape(step.name) or "&#8212;"}</td>'
-        f"<td>{step.rows}</td><td><pre>{escape(step.text.strip(chr(10)).rstrip()) or ' '}</pre></td></tr>"
+        f"<td>{step.rows}</td><td>{content(step.text.strip(chr(10)).rstrip())}</td></tr>"
         for number, step in enumerate(steps_of(output), 1)
     ]
     return (

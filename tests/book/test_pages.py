@@ -168,6 +168,13 @@ def test_a_listing_is_followed_by_prose():
             assert not after.startswith(("```python", "#", "<!--")), f"{path.name}: {found[0][:60]}"
 
 
+def test_a_listing_has_no_line_that_a_window_of_1280_pixels_would_cut():
+    """110 characters fit beside the list of pages, which the style sheet is made for."""
+    for path in sorted((CHECKOUT / "book/chapters").glob("*.md")):
+        for found in re.finditer(r"^```python .*?^```\n", path.read_text(), re.MULTILINE | re.DOTALL):
+            assert [line for line in found[0].splitlines() if len(line) > 110] == [], path.name
+
+
 def test_traces_are_whole_tables_without_a_script(site):
     page = (site / "chapters/01_smallest_agent.html").read_text()
     table = page[page.index('<div class="trace"') :]
