@@ -157,3 +157,11 @@ def test_the_print_page_becomes_a_pdf_with_numbered_pages(site, tmp_path):
     text = "\n".join(pages)
     assert "history = [*(Message" in text
     assert "1. The smallest coding agent" in text and "10. Knowing whether it works" in text
+    # Nothing can be unfolded on paper: solutions stand at the end, and not before.
+    chapters, _, solutions = text.partition("\nAnswers and solutions\n")
+    assert "waiting = [call.id for call in row.tool_calls]" in solutions
+    assert "waiting = [call.id for call in row.tool_calls]" not in chapters
+    # The longest line that there is stands in one piece.
+    longest = max((CHECKOUT / "examples/crafting_agents/core.py").read_text().splitlines(), key=len)
+    assert len(longest) > 105
+    assert any(" ".join(line.split()) == " ".join(longest.split()) for line in text.split("\n"))
