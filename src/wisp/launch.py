@@ -53,8 +53,9 @@ def entry() -> None:
     except BrokenPipeError:
         code = code or 141
     except OutputFailed as exc:
-        print(f"wisp: {exc}", file=sys.stderr)
         code = code or 1
+        with suppress(OSError):  # standard error may have gone the same way
+            print(f"wisp: {exc}", file=sys.stderr)
     with suppress(OSError):
         sys.stderr.flush()
     os._exit(code)

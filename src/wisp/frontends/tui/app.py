@@ -247,6 +247,10 @@ class WispApp(App[int]):
         outside.title(self)
         self.flush_soon()
 
+    def on_gone(self) -> None:
+        """The terminal went away without a signal, as one does that is nobody's controlling terminal."""
+        self.exit(outside.HUNG_UP)
+
     def on_ground(self, message: Ground) -> None:
         """The terminal told its ground."""
         self.wishes.told(message.ground)

@@ -48,6 +48,10 @@ class Answered(Message):
         self.graphics = graphics
 
 
+class Gone(Message):
+    """The terminal went away; whoever sat there can be told nothing any more."""
+
+
 class Ground(Message):
     """The terminal told whether its ground is `light` or `dark`."""
 
@@ -112,8 +116,11 @@ class Reader:
             ready, _, _ = select.select([driver.fileno], [], [], wait)
             quiet = 0.0 if ready else quiet + wait
             if ready:
-                data = os.read(driver.fileno, READ)
+                data = b""
+                with suppress(OSError):  # of a terminal that is not there any more
+                    data = os.read(driver.fileno, READ)
                 if not data:
+                    deliver(Gone())
                     break
                 before = (keyboard.ground, keyboard.name, keyboard.graphics)
                 take(keyboard.feed(decode(self._typed(data))))
@@ -180,6 +187,11 @@ class ScreenDriver(LinuxDriver):
         self.write(QUIET)
         self.flush()
         super().stop_application_mode()
+
+    def resume_application_mode(self) -> None:
+        """Go on after a pause; one that a terminal's going away ended is not gone on from."""
+        with suppress(OSError, termios.error):
+            super().resume_application_mode()
 
     def disable_input(self) -> None:
         """Stop reading, and drop what is under way."""

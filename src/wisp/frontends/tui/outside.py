@@ -16,6 +16,9 @@ ENDING = tuple(
 )
 """Signals that would end the program at once: it ends by itself, with the terminal restored."""
 
+HUNG_UP = 128 + signal.SIGHUP
+"""The exit code where the terminal went away, told by a signal or not."""
+
 
 def listen(app: WispApp) -> None:
     """End by ourselves on signals; SIGINT is Ctrl+C."""

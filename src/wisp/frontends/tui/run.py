@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from contextlib import suppress
 
 from wisp.frontends.tui.app import Connect, WispApp
+from wisp.frontends.tui.outside import HUNG_UP
 
 
 def run_screen(connect: Connect, first: str = "", *, inline: bool = False) -> int:
@@ -27,6 +29,8 @@ async def run_app(app: WispApp, *, inline: bool = False) -> int:
     code = await app.run_async(inline=inline, inline_no_clear=inline)
     with suppress(asyncio.CancelledError):
         await app.close()
+    if isinstance(app.failure, OSError) and app.failure.errno == errno.EIO:
+        return HUNG_UP  # the terminal is gone, and with it whom the last lines were for
     if app.failure is not None:
         raise app.failure
     return code or 0
