@@ -283,15 +283,13 @@ def _screen(invocation: Invocation) -> int:
     """The full-screen interface; the host is imported and opened when its first frame stands."""
     import gc
 
-    gc.disable()  # what is imported until the first frame stays; looking through it for rubbish costs time
+    gc.disable()  # what is imported stays; looking through it costs time.  The screen switches it on
     from wisp.frontends.tui.run import run_screen
 
     async def connect() -> ConversationClient:
         from wisp.frontends.cli.run import request_of
         from wisp.host.build import open_conversation
 
-        gc.freeze()
-        gc.enable()
         return await open_conversation(request_of(invocation, interactive=True, converses=True))
 
     try:

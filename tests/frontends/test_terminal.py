@@ -113,3 +113,28 @@ def test_a_name_whose_bytes_are_no_text_can_be_printed_anywhere(name: bytes) -> 
         out.encode()
     if all(byte >= 128 for byte in name) and not text.isprintable():
         assert all(f"\\x{ord(c) - 0xDC00:02x}" in safe(text) for c in text if 0xDC80 <= ord(c) <= 0xDCFF)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",  # a family
+        "\U0001f3f3\ufe0f\u200d\U0001f308",  # a flag with a variation selector
+        "\U0001f937\U0001f3fd\u200d\u2642\ufe0f",  # a skin tone
+        "\U0001f642\u200d\u2194\ufe0f",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # Persian
+        "\u0915\u094d\u200d\u0937",  # Devanagari, after a virama
+    ],
+)
+def test_joiners_stay_where_writing_needs_them(text: str) -> None:
+    """Emoji that are put together, scripts that join (RFC 5892, A.1 and A.2)."""
+    assert safe(f"a {text} b") == f"a {text} b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ab\u200dc", "\u200dx", "x\u200d", "pay\u200cpal", "1\u200d2", "\U0001f468\u200da", "a\u200d\U0001f468"],
+)
+def test_joiners_that_join_nothing_are_shown(text: str) -> None:
+    """They hide in names."""
+    assert "\\u{200" in safe(text)

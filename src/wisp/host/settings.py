@@ -214,6 +214,8 @@ def parse(path: str, data: bytes) -> tuple[Layer, tuple[Problem, ...]]:
     except UnicodeDecodeError as exc:
         line = data.count(b"\n", 0, exc.start) + 1
         return Layer(path, {}), (Problem(path, line, "it is not UTF-8"),)
+    except RecursionError:
+        return Layer(path, {}), (Problem(path, 0, "it is nested too deeply to be read"),)
     except tomllib.TOMLDecodeError as exc:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(exc))
         line = int(found[1]) if found else data.count(b"\n") + 1

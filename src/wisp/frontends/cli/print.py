@@ -318,4 +318,4 @@ def write_json(value: dict[str, Any]) -> None:
     """One line of ASCII-only JSON on stdout, flushed: no byte of it can act on a terminal or a locale."""
     from wisp.messages.codec import ascii_json
 
-    put(ascii_json(value).decode("ascii") + "\n")
+    put(ascii_json(value).decode("ascii").replace("\x7f", "\\u007f") + "\n")
