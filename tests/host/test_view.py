@@ -125,7 +125,11 @@ CONTRACT = [
     "question.asked",
     "question.answered",
     "process.ended",
+    "context.pressure",
+    "context.overflow",
     "session.saved",
+    "trust.requested",
+    "trust.resolved",
     "repair.reported",
     "error",
 ]
