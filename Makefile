@@ -73,7 +73,8 @@ $(PEERS)/node/bin/npm:
 $(SITE): | $(PEERS)/node/bin/npm
 	@mkdir -p $(PEERS)/site
 	@PATH="$(CURDIR)/$(PEERS)/node/bin:$$PATH" PUPPETEER_SKIP_DOWNLOAD=1 npm install --silent --no-audit --no-fund \
-		--prefix $(PEERS)/site html-validate@11.21.1 linkinator@8.1.0 pa11y@10.0.0
+		--prefix $(PEERS)/site html-validate@11.21.1 linkinator@8.1.0 pa11y@10.0.0 \
+		cspell@10.4.1
 
 $(HARBOR):
 	@$(NEWER_PYTHON) -m venv $(PEERS)/harbor
@@ -110,10 +111,12 @@ format: $(DEV_STAMP)
 	$(PY) -m ruff format src tests examples benchmarks docs book scripts packaging
 	$(PY) -m ruff check --fix src tests examples benchmarks docs book scripts packaging
 
-check: $(DEV_STAMP)  ## lint, format and types
+check: $(DEV_STAMP)  ## lint, format, types, spelling and terms
 	$(PY) -m ruff check src tests examples benchmarks docs book scripts packaging
 	$(PY) -m ruff format --check src tests examples benchmarks docs book scripts packaging
 	$(PY) -m mypy
+	$(VENV)/bin/codespell
+	$(PY) book/terms.py
 
 docs: $(DEV_STAMP)  ## regenerate the reference pages, refuse stale chapters, build the site into build/site
 	$(PY) docs/generate.py
@@ -130,7 +133,7 @@ bench: $(RUN_STAMP)  ## measure this machine; adds a row to benchmarks/results
 	$(PY) benchmarks/run.py
 
 soak: $(DEV_STAMP)  ## long; by hand; TESTS names a part of it; write the result into docs/soak.md
-	WISP_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal -o faulthandler_timeout=8000 -m "not peer" $(TESTS)
+	WISP_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal -o faulthandler_timeout=8000 -o timeout=7200 -m "not peer" $(TESTS)
 
 local-model: $(LOCAL_STAMP)  ## a real small model for the tests (130 MB); without it they skip what needs one
 

@@ -186,7 +186,8 @@ class Site:
             path = CHECKOUT / "examples/crafting_agents" / re.split("[#:]", name)[0]
             self.sources.add(path)
             link = self._relative(self.source_url(path))
-            words_of = name.replace("#", ", region ").replace(":", ", ")
+            words_of = re.sub(r"\.(head|body)\b", r" (\1)", name.replace("#", ", region ").replace(":", ", "))
+            words_of = words_of.replace("..", " to ")
             caption = f'<figcaption><a href="{link}">{escape(words_of)}</a></figcaption>'
         elif "exercise" in extra:
             caption = f"<figcaption>exercises/{escape(extra['exercise'])}</figcaption>"
@@ -224,7 +225,10 @@ def highlighted(code: str, language: str) -> str:
     except ClassNotFound:
         lexer = get_lexer_by_name("text")
     inner = highlight(code, lexer, HtmlFormatter(nowrap=True))
-    return f'<pre tabindex="0"><code>{inner.rstrip()}</code></pre>'
+    # What a program printed may be wrapped where there is room for it; code may not.
+    drawn = re.search(r"^\+-+\+$", code, re.MULTILINE)
+    kind = ' class="printed"' if language in ("console", "text") and not drawn else ""
+    return f'<pre tabindex="0"{kind}><code>{inner.rstrip()}</code></pre>'
 
 
 def navigation(site: Site, current: str) -> str:
@@ -310,7 +314,7 @@ def moved(page: Page, found: re.Match[str]) -> str:
 def write_print_page(site: Site) -> None:
     """The whole book on one page, for paper."""
     chapters = [page for page in site.pages if page.section in ("Book", "Case studies")]
-    body = []
+    body, answers = [], []
     for page in chapters:
         slug = re.sub(r"\W+", "-", page.url.removesuffix(".html"))
         html = re.sub(r'\bid="([^"]+)"', rf'id="{slug}-\1"', page.html)
@@ -318,8 +322,22 @@ def write_print_page(site: Site) -> None:
         html = re.sub(
             r'\b(href|src)="(?![a-z]+:|#)([^"]+)"', lambda found, page=page: moved(page, found), html
         )
+        html, found = without_answers(html)
+        answers += [f"<h2>{escape(page.title)}</h2>{''.join(found)}"] if found else []
         body.append(f'<article class="chapter">{html}</article>')
+    body.append(f'<article class="chapter"><h1>Answers and solutions</h1>{"".join(answers)}</article>')
     put(site.out / "print.html", fill(site, "print.html", "Crafting Coding Agents", "".join(body)))
+
+
+def without_answers(html: str) -> tuple[str, list[str]]:
+    """A page without its folded answers, and these under headings: on paper nothing can be folded away."""
+    folded = r"<details><summary>(Answers|A solution)</summary>(.*?)</details>\n*"
+    answers = []
+    for found in re.finditer(folded, html, re.DOTALL):
+        exercise = re.findall(r"<h3[^>]*>(Exercise [\d.]+)", html[: found.start()])
+        title = "Questions" if found[1] == "Answers" else exercise[-1]
+        answers.append(f"<h3>{title}</h3>{found[2]}")
+    return re.sub(folded, "", html, flags=re.DOTALL), answers
 
 
 def build(out: Path) -> list[Page]:

@@ -115,11 +115,13 @@ def place(layer: dict[str, int], margin: float) -> dict[str, Box]:
 
 
 COLOURS = {
-    "light": {"ink": "#1c2430", "soft": "#f1f0ea", "edge": "#8d8a7c", "quiet": "#555e6b"},
-    "dark": {"ink": "#e6e7ea", "soft": "#1f242c", "edge": "#6b7787", "quiet": "#a9b2bf"},
+    "light": {"ink": "#1c2430", "soft": "#f1f0ea", "edge": "#8d8a7c", "quiet": "#555e6b", "paper": "#fdfdfb"},
+    "dark": {"ink": "#e6e7ea", "soft": "#1f242c", "edge": "#6b7787", "quiet": "#a9b2bf", "paper": "#14171c"},
 }
 STYLE = (
-    'text{{font:14px ui-monospace,"DejaVu Sans Mono",monospace;fill:{ink}}}.label{{font-size:13px;fill:{quiet}}}'
+    'text{{font:14px ui-monospace,"DejaVu Sans Mono",monospace;fill:{ink}}}.label{{font-size:13px;fill:{quiet};'
+    # A rim in the colour of the page, where a label lies on a line.
+    "paint-order:stroke;stroke:{paper};stroke-width:6px}}"
     "rect{{fill:{soft};stroke:{edge};stroke-width:1.5}}path{{fill:none;stroke:{quiet};stroke-width:1.5}}"
     "marker path{{fill:{quiet};stroke:none}}"
 )

@@ -34,7 +34,8 @@ class Piece:
         """The lines as they stand, without the marks of regions and without blank ones at either end."""
         every = self.path.read_text(encoding="utf-8").splitlines()[self.first - 1 : self.last]
         lines = [line for line in every if not line.strip().startswith(("# region: ", "# endregion: "))]
-        return "\n".join(lines).strip("\n") + "\n"
+        # Where a region ended and the next began, four blank lines would be left.
+        return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip("\n") + "\n"
 
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

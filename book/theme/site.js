@@ -94,10 +94,12 @@
     copy.className = "copy";
     copy.textContent = "Copy";
     copy.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(figure.querySelector("code").textContent);
+      const text = figure.querySelector("code").textContent;
+      // Of a transcript one wants the command, without the prompt and what it printed.
+      await navigator.clipboard.writeText(text.startsWith("$ ") ? text.slice(2).split("\n")[0] : text);
       copy.textContent = "Copied";
     });
-    figure.append(copy);
+    figure.querySelector("pre").before(copy);
   }
 
   // Traces: one step at a time, with the history growing.

@@ -111,6 +111,7 @@ async def run_scenario(root: Path, scenario: Scenario) -> Ending:
         print(describe_history(conversation.rows))
         control.resume()
         conversation.add(Message("user", GO_ON))
+        print(f"person: says {GO_ON}")
         fixed = RIGHT in (root / "calculator.py").read_text(encoding="utf-8")
         ending = await run(again(fixed=fixed))
     print(describe_history(conversation.rows))

@@ -39,6 +39,10 @@ def faults(root: Path) -> str:
             conversation.add(Message("user", "Go on."))
             ending = run(conversation, RuleProvider(f"b{at}-"), stoppable_tools(root, quiet))
             journal.close()
+            again = Journal(root / JOURNAL)
+            if again.damage or DurableConversation(again).rows != conversation.rows:
+                raise ScriptMismatch(f"{fault} {at}: what was said after the crash is not on the disk")
+            again.close()
             check_ending(root, fixed=True)
         print(f"{fault:18} injected at {at - 1:2} moments: lawful {at - 1:2}, repaired {at - 1:2}, lost 0")
     return ending

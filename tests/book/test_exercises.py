@@ -58,12 +58,80 @@ def test_exercises_need_nothing_but_the_standard_library_and_the_teaching_agent(
         ("x = 1", "does not define unanswered"),
         ("def unanswered(history):\n    return [][0]", "IndexError in line 2"),
         ("def unanswered(history", "SyntaxError"),
+        ("raise SystemExit(0)", "SystemExit in line 1"),
     ],
 )
 def test_an_answer_that_breaks_is_told_where(tmp_path, text, said):
     (tmp_path / "answer.py").write_text(text)
 
     assert said in (check("1.2", tmp_path / "answer.py") or "")
+
+
+MORE_WRONG = {
+    # Stays below the folder, and follows links inside of it.
+    "5.2": """
+def read_beneath(root, path):
+    target = (root / path).resolve()
+    if not target.is_relative_to(root.resolve()):
+        raise PermissionError(path)
+    return target.read_text()
+""",
+}
+MORE_RIGHT = {
+    # Resolves first, and then compares with the way that has no links.
+    "5.2": """
+def read_beneath(root, path):
+    target = (root / path).resolve()
+    if path.startswith("/") or target != root.resolve() / path:
+        raise PermissionError(path)
+    return target.read_text()
+""",
+    # Finds the longest end by trying all.
+    "2.2": """
+def bound_tail(text, *, max_bytes, max_lines):
+    for start in range(len(text) + 1):
+        tail = text[start:]
+        if len(tail.encode()) <= max_bytes and len(tail.splitlines()) <= max_lines:
+            return tail, start > 0
+""",
+    # Takes everything at once.
+    "4.1": """
+def events(pieces):
+    blocks = b"".join(pieces).decode().replace("\\r\\n", "\\n").split("\\n\\n")[:-1]
+    lines = [[line[5:].removeprefix(" ") for line in b.split("\\n") if line.startswith("data:")] for b in blocks]
+    return ["\\n".join(data) for data in lines if data]
+""",
+    # Multiplies the chances of missing.
+    "10.1": """
+def pass_any(attempts, passed, k):
+    miss = 1.0
+    for drawn in range(k):
+        miss *= max(0, attempts - passed - drawn) / (attempts - drawn)
+    return 1 - miss
+""",
+    # Adds up every split that is as uneven.
+    "10.2": """
+from math import comb
+def sign_test(before, after):
+    sides = [new - old for old, new in zip(before, after) if new != old]
+    uneven = [k for k in range(len(sides) + 1) if abs(len(sides) - 2 * k) >= abs(sum(sides))]
+    return sum(comb(len(sides), k) for k in uneven) / 2 ** len(sides)
+""",
+}
+
+
+@pytest.mark.parametrize("number", MORE_WRONG)
+def test_an_answer_that_a_reader_found_to_slip_through_is_refused(tmp_path, number):
+    (tmp_path / "answer.py").write_text(MORE_WRONG[number])
+
+    assert "was read" in (check(number, tmp_path / "answer.py") or "")
+
+
+@pytest.mark.parametrize("number", MORE_RIGHT)
+def test_a_readers_own_right_answer_is_accepted(tmp_path, number):
+    (tmp_path / "answer.py").write_text(MORE_RIGHT[number])
+
+    assert check(number, tmp_path / "answer.py") is None
 
 
 @pytest.mark.process

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,6 +103,16 @@ def test_characters_that_hide_or_reorder_are_shown_as_escapes(char: str) -> None
 def test_what_is_approved_shows_every_control_character() -> None:
     """A carriage return cannot paint over the command's beginning."""
     assert shown("rm -rf x #\rls") == "rm -rf x #\\x0dls"
+
+
+@given(st.binary(max_size=40))
+def test_a_name_whose_bytes_are_no_text_can_be_printed_anywhere(name: bytes) -> None:
+    """What Python makes of such a name cannot be encoded; its bytes are shown."""
+    text = os.fsdecode(name)
+    for out in (safe(text), shown(text), one_line(text)):
+        out.encode()
+    if all(byte >= 128 for byte in name) and not text.isprintable():
+        assert all(f"\\x{ord(c) - 0xDC00:02x}" in safe(text) for c in text if 0xDC80 <= ord(c) <= 0xDCFF)
 
 
 @pytest.mark.parametrize(

@@ -248,12 +248,16 @@ def judge_5_2(answer: Answer) -> None:
         (beside / "key").write_text("secret")
         (root / "link").symlink_to(beside / "key")
         (root / "folder").symlink_to(beside)
+        (root / "inner").symlink_to(root / "src" / "a.py")
+        (root / "twin").symlink_to(root / "src")
         equal(read_beneath(root, "src/a.py"), "a = 1", "an ordinary file")
         for path in (
             "../project-secret/key",
             str(beside / "key"),
             "link",
             "folder/key",
+            "inner",
+            "twin/a.py",
             "src/../../project-secret/key",
         ):
             try:

@@ -62,7 +62,7 @@ def check(number: str, file: Path) -> str | None:
         return str(wrong)
     except NotImplementedError:
         return "not done yet: the starter's NotImplementedError was raised"
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
         place = f" in line {places[-1].lineno}" if places else ""
         return f"your code raised {type(error).__name__}{place}: {error}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
@@ -54,6 +54,9 @@ class OpenRequest(msgspec.Struct, frozen=True):
     """A file with the JSON Schema that final answers must fit."""
     attach: tuple[str, ...] = ()
     """Files that go along with the first prompt."""
+    buffers: Callable[[str], str | None] | None = None
+    """From an absolute path to what the user's editor shows of that file, saved or not; None where it cannot
+    say.  Called in threads of tools, and may block them."""
     record: str = ""
     replay: str = ""
 

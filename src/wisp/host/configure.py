@@ -65,6 +65,11 @@ class Configured(msgspec.Struct, frozen=True):
         chosen = self.settings.session_dir
         return absolute(chosen, self.cwd) if chosen else self.paths.sessions
 
+    @property
+    def output(self) -> str:
+        """Where whole outputs of commands are kept: with the sessions that refer to them."""
+        return os.path.join(self.session_base, ".output") if self.settings.session_dir else self.paths.output
+
 
 def configure(request: OpenRequest, env: Mapping[str, str], clock: Clock) -> Configured:
     """Merge every source of settings for `request`.

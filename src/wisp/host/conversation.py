@@ -26,6 +26,7 @@ from wisp.host.commands import (
     Trust,
 )
 from wisp.host.events import Envelope, TrustRequested, TrustResolved
+from wisp.host.past import PastMessages
 from wisp.host.service import SessionHost
 from wisp.host.slash import Reply, SlashCommand
 from wisp.host.slashing import Slashes
@@ -54,7 +55,8 @@ class Conversation:
         self.host = host
         """What stands behind it now."""
         self._slashes = Slashes(self)
-        self.around = HostSurroundings(request, lambda: self.host)
+        self._past = PastMessages(lambda: self.host)
+        self.around = HostSurroundings(request, lambda: self.host, self._past)
         self._adopt(host)
 
     # -- the connection -----------------------------------------------------------------------------------
@@ -130,7 +132,7 @@ class Conversation:
                 return await self.put_back(redo=False, do_it=True, chat=query.chat, one_turn=query.one_turn)
             if isinstance(query, ask.RedoFiles):
                 return await self.put_back(redo=True, do_it=True, one_turn=query.one_turn)
-            return await answer(query, self.host, self.library)
+            return await answer(query, self.host, self.library, self._past)
         except OpenFailed as exc:
             raise CommandRefused(str(exc)) from None
         except LookupError as exc:
@@ -160,7 +162,7 @@ class Conversation:
         if self._asking is not None:
             self._asking.cancel()
         await self._shut("prompt_input_exit" if self._request.converses else "other")
-        self.around.close()
+        self._past.close()
         self._subscribers.close()
 
     async def _shut(self, why: str) -> None:

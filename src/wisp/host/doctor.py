@@ -13,6 +13,8 @@ from wisp._version import __version__
 from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured, rules_of
 from wisp.host.paths import environment
+from wisp.tools.render import plural
+from wisp.workspace.outputs import count
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -121,4 +123,8 @@ def _sessions(configured: Configured) -> Finding:
     while not os.path.exists(place) and os.path.dirname(place) != place:
         place = os.path.dirname(place)
     writable = os.access(place, os.W_OK)
-    return Finding("sessions", "ok" if writable else "problem", base if writable else f"{base}: not writable")
+    if not writable:
+        return Finding("sessions", "problem", f"{base}: not writable")
+    files, size = count(configured.output)
+    told = f"; {plural(files, 'kept output')} of commands, {size / 1e6:,.1f} MB" if files else ""
+    return Finding("sessions", "ok", base + told)

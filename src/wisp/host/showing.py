@@ -19,7 +19,7 @@ _SEQUENCE = re.compile(
 )
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _HIDDEN = re.compile(
-    "[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
+    "[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f\ud800-\udfff]"
 )
 _JOINERS = ("\u200c", "\u200d")
 """Persian, Hindi and others are written with them, and emoji put together."""
@@ -33,7 +33,8 @@ _PILED = re.compile(f"([{_MARKS}]{{8}})[{_MARKS}]+")
 def safe(text: str) -> str:
     """`text` without terminal sequences and control characters; line feeds and tabs stay.
 
-    Characters that reorder or hide text are shown as escapes; of marks piled on a letter eight stay.
+    Characters that reorder or hide text are shown as escapes, and so are bytes of names that are no text; of
+    marks piled on a letter eight stay.
     """
     if text.isascii():
         return inert(text)
@@ -51,7 +52,8 @@ def _escaped(match: re.Match[str]) -> str:
         and _joins(text[match.end() :][:1])
     ):
         return found
-    return f"\\u{{{ord(found):x}}}"
+    code = ord(found)
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{{{code:x}}}"
 
 
 def _joins(neighbour: str) -> bool:

@@ -218,7 +218,7 @@ class CompactionStarted(Event, frozen=True, tag="compaction.started"):
     """The conversation is about to be shortened to fit the model's window; between two requests."""
 
     reason: str
-    """`threshold`, `manual` or `overflow`."""
+    """`threshold`, `manual`, `overflow`, or `provider`: another one cannot read what the one before made."""
     tokens_before: int
     """Size of the next request: what the provider last said plus an estimate of what came since."""
 

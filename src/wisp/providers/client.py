@@ -19,6 +19,7 @@ from wisp.providers.address import Url, parse_url
 from wisp.providers.assemble import Assembler
 from wisp.providers.base import ModelRequest
 from wisp.providers.caching import CacheWatch
+from wisp.providers.document import document_of
 from wisp.providers.endpoint import Endpoint
 from wisp.providers.errors import ProviderError, RequestError, WireError
 from wisp.providers.events import (
@@ -28,6 +29,7 @@ from wisp.providers.events import (
     ProviderEvent,
     Repaired,
     Retrying,
+    Started,
     Withdrawn,
 )
 from wisp.providers.grammar import StreamGrammar
@@ -106,6 +108,9 @@ class HttpProvider:
     async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
         """Ask the model; see `providers.base.Provider.stream`."""
         wire = self._builder.build(request)
+        if request.compact and wire.document is None:
+            yield Failed("request", f"{self.name} ({self.api}) has no compaction of its own")
+            return
         began = self._clock.monotonic()
         answered = lowered = False
         attempt = 0
@@ -158,7 +163,7 @@ class HttpProvider:
         found: list[ProviderEvent] = []
         if wire.notes:
             found.append(Repaired(tuple(dict.fromkeys(wire.notes))))
-        reasons = self._cache.breaks(request, rewritten=wire.rewritten)
+        reasons = () if request.compact else self._cache.breaks(request, rewritten=wire.rewritten)
         if reasons:
             found.append(CacheBroken(reasons))
         return found
@@ -223,7 +228,8 @@ class _Attempt:
     def __init__(self, provider: HttpProvider, request: ModelRequest, wire: WireRequest) -> None:
         self._provider = provider
         self._wire = wire
-        self._awaited = bool(request.messages) and isinstance(request.messages[-1], UserMessage)
+        asked = bool(request.messages) and isinstance(request.messages[-1], UserMessage)
+        self._awaited = asked and not request.compact
         self.target = Target(provider.api, provider.name, request.model.id)
         self._decoder: Decoder = provider._dialect.decoder(self.target, provider._call_id)
         self._sse = SseReader()
@@ -232,7 +238,7 @@ class _Attempt:
         self._broken: ProviderError | None = None
         self.assembler = Assembler()
         self.answered = False
-        self.done = False
+        self.done = self._whole_answer = False
 
     async def open(self, left: float | None) -> None:
         """Send the request; returns once the answer is known to be a stream.
@@ -254,6 +260,8 @@ class _Attempt:
         self._response = response
         self.answered = True
         kind = response.headers.get("content-type", "")
+        if response.status == 200 and self._wire.document is not None:
+            return
         if response.status == 200 and "html" not in kind and not kind.startswith("application/json"):
             return
         from wisp.providers.faults import error_of_page, error_of_response
@@ -303,6 +311,10 @@ class _Attempt:
         response = self._response
         decoder = self._decoder
         assert response is not None
+        if self._wire.document is not None:
+            message = self._wire.document(await document_of(response))
+            self.done = self._whole_answer = True
+            return [Started(), Finished(message)]
         try:
             chunk = await response.read()
         except ProviderError:
@@ -354,7 +366,7 @@ class _Attempt:
         response, self._response = self._response, None
         if response is None:
             return
-        if self.done and self._decoder.finished:
+        if self.done and (self._decoder.finished or self._whole_answer):
             await response.finish()
         else:
             response.abort()

@@ -68,7 +68,7 @@ class HttpTransport:
     async def send(
         self, url: Url, target: str, headers: Headers, body: bytes, timeouts: Timeouts
     ) -> Response:
-        """POST `body`; a re-used connection that dies before its first byte is replaced once, silently.
+        """POST `body`; a reused connection that dies before its first byte is replaced once, silently.
 
         Raises:
             ProviderError: no answer.

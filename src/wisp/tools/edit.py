@@ -11,6 +11,7 @@ from wisp.tools.base import Prepared, RunContext
 from wisp.tools.ledger import ReadLedger, Seen
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import Target, failures, relative, to_change
+from wisp.tools.unsaved import refuse_unsaved
 from wisp.workspace import files, text
 from wisp.workspace.root import Workspace
 
@@ -117,6 +118,7 @@ class EditTool:
             raise ToolFailure("not_found", f"{name} does not exist; use write to create it")
         with failures(name):
             before = files.read_whole(self._workspace, target.place)
+        refuse_unsaved(self._ledger.editor, target, before.data, name)
         self._ledger.check(target.path, Seen(before.digest, files.signature(before.stat)))
         return before, plan_edits(before.data, args.edits, name, self._fallbacks)
 

@@ -19,6 +19,7 @@ from wisp.tools.ledger import ReadLedger, Seen
 from wisp.tools.parts import count
 from wisp.tools.planning import Plan, plan_edits, report
 from wisp.tools.target import Target, failures, relative, to_change
+from wisp.tools.unsaved import refuse_unsaved
 from wisp.workspace import files
 from wisp.workspace.root import Workspace
 
@@ -107,6 +108,7 @@ class SeveralFiles:
             raise ToolFailure("not_found", f"{name} does not exist; use write to create it")
         with failures(name):
             before = files.read_whole(self._workspace, target.place)
+        refuse_unsaved(self._ledger.editor, target, before.data, name)
         self._ledger.check(target.path, Seen(before.digest, files.signature(before.stat)))
         return Part(target, name, before.digest, plan_edits(before.data, edits, name, self._fallbacks))
 

@@ -6,7 +6,7 @@ from examples.crafting_agents.context import fit
 
 
 def nested_guidance(root: Path, where: Path, limit: int) -> list[str]:
-    """The text of each AGENTS.md from root down to where (a folder below root), each cut to limit characters."""
+    """The text of each AGENTS.md from root down to where, each cut to limit characters."""
     folders = [root]
     for part in where.relative_to(root).parts:
         folders.append(folders[-1] / part)

@@ -4,5 +4,8 @@ from pathlib import Path
 
 
 def nested_guidance(root: Path, where: Path, limit: int) -> list[str]:
-    """The text of each AGENTS.md from root down to where (a folder below root), each cut to limit characters."""
+    """The text of each AGENTS.md from root down to where (below root), each cut to limit characters.
+
+    What is cut ends in chapter 3's mark, [truncated], which is paid for out of the limit.
+    """
     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Exercise 4.2: only what may pass by itself, only before anything came, and only while there are attempts."""
+"""Exercise 4.2: only what may pass by itself, only before anything came, only while attempts are left."""
 
 
 def may_retry(received: bool, status: int | None, attempt: int, attempts: int) -> bool:

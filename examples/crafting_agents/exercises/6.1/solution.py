@@ -1,4 +1,4 @@
-"""Exercise 6.1: all steering at every boundary; one follow-up, and only when nothing else keeps the run going."""
+"""Exercise 6.1: all steering at every boundary; one follow-up, only when nothing else keeps the run going."""
 
 
 def due(steering: list[str], follow_ups: list[str], stopping: bool) -> list[str]:

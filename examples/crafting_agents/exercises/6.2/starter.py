@@ -7,5 +7,5 @@ from examples.crafting_agents.steering import NOT_STARTED, UNKNOWN
 
 
 def settle(calls: Sequence[ToolCall], done: Sequence[Message], begun: str | None) -> list[Message]:
-    """One result row per call, in order: what is done, UNKNOWN for the call that was begun, else NOT_STARTED."""
+    """One result row per call, in order: what is done; UNKNOWN for the begun call; else NOT_STARTED."""
     raise NotImplementedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -82,6 +83,8 @@ def attempt(work: Callable[[], int]) -> int:
         raise
     except (LookupError, OSError, UnicodeDecodeError) as exc:
         said = exc.args[0] if isinstance(exc, LookupError) and exc.args else exc
+        if isinstance(exc, OSError) and exc.filename and exc.strerror:
+            said = f"{os.fsdecode(exc.filename)}: {exc.strerror}"
         print(f"wisp: {safe(str(said))}", file=sys.stderr)
         return FAILED
 
