@@ -585,10 +585,10 @@ def test_help_conversations_and_branches_are_screens_that_escape_leaves(world: O
     """F1, /resume, /tree."""
     program, _ = world({"text": "one"}, {"text": "two"}, {"text": "three"})
     with Screen(program, "about horses") as screen:
-        screen.wait("one")
+        screen.wait("\n  one")
         leave(screen)
     with Screen(program, "about cats") as screen:
-        screen.wait("two")
+        screen.wait("\n  two")
         screen.keys("F1")
         screen.wait("Keys and commands")
         screen.keys("Escape")

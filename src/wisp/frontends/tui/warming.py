@@ -14,7 +14,7 @@ from wisp.frontends.tui.look import Look
 
 PAUSE = 0.02
 """Seconds between two steps: keys come first."""
-QUIET = 0.25
+QUIET = 0.04
 """Seconds without a key before the next step."""
 SAMPLES = (
     "## Heading\n\nSome *words* with `code`, [a link](https://example.org) and **more**.\n",
