@@ -133,7 +133,7 @@ bench: $(RUN_STAMP)  ## measure this machine; adds a row to benchmarks/results
 	$(PY) benchmarks/run.py
 
 soak: $(DEV_STAMP)  ## long; by hand; TESTS names a part of it; write the result into docs/soak.md
-	WISP_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal -o faulthandler_timeout=8000 -m "not peer" $(TESTS)
+	WISP_SOAK=1 $(PY) -m pytest -n $(WORKERS) --dist worksteal -o faulthandler_timeout=8000 -o timeout=7200 -m "not peer" $(TESTS)
 
 local-model: $(LOCAL_STAMP)  ## a real small model for the tests (130 MB); without it they skip what needs one
 

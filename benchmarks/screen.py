@@ -43,15 +43,15 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Terminal:
-    """A program in a pseudo-terminal of 100 x 30."""
+    """A program in a pseudo-terminal of 100 columns."""
 
-    def __init__(self, argv: list[str], env: dict[str, str], folder: Path) -> None:
+    def __init__(self, argv: list[str], env: dict[str, str], folder: Path, rows: int = 30) -> None:
         self.began = time.perf_counter()
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
             os.execvpe(argv[0], argv, {**env, "TERM": "xterm-256color"})
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 100, 0, 0))
         self.seen = b""
         self.bytes = 0
 
@@ -80,15 +80,48 @@ class Terminal:
         return (int(fields[11]) + int(fields[12])) / TICKS
 
     def peak(self) -> float:
-        """Peak memory in MiB."""
-        text = Path(f"/proc/{self.pid}/status").read_text()
-        return int(text.split("VmHWM:")[1].split()[0]) / 1024
+        """Peak memory in MiB, of it and the processes below it."""
+        return sum(_peak(pid) for pid in _tree(self.pid))
+
+    def echo(self, key: str) -> float:
+        """Press a key that stands nowhere on the screen; milliseconds until it does."""
+        self.seen = b""
+        began = time.perf_counter()
+        self.type(key)
+        while key.encode() not in self.seen:
+            self.read(0.001)
+        return 1000 * (time.perf_counter() - began)
+
+    def wait(self, seconds: float) -> None:
+        """Read for so long."""
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            self.read(0.01)
+
+    def after(self, mark: str) -> float:
+        """Milliseconds from now until `mark` is written."""
+        began = time.perf_counter()
+        while mark.encode() not in self.seen:
+            self.read(0.001)
+            assert time.perf_counter() < began + 60, f"no {mark!r}"
+        return 1000 * (time.perf_counter() - began)
 
     def close(self) -> None:
         """End it."""
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         os.close(self._fd)
+
+
+def _tree(pid: int) -> list[int]:
+    """A process and all below it."""
+    below = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(one for child in below for one in _tree(int(child)))]
+
+
+def _peak(pid: int) -> float:
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(text.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def program(folder: Path, url: str) -> Program:
@@ -125,16 +158,8 @@ def replies(folder: Path) -> None:
             terminal.type("go\r")
             echoes = []
             for number in range(40 if rate == 50 else 0):
-                key = RARE[number % len(RARE)]
-                end = time.perf_counter() + 0.12
-                while time.perf_counter() < end:
-                    terminal.read(0.01)
-                terminal.seen = b""
-                began = time.perf_counter()
-                terminal.type(key)
-                while key.encode() not in terminal.seen:
-                    terminal.read(0.001)
-                echoes.append(1000 * (time.perf_counter() - began))
+                terminal.wait(0.12)
+                echoes.append(terminal.echo(RARE[number % len(RARE)]))
             terminal.until("THEEND")
             name = f"reply of {size // 1000} kB at {rate} fragments a second"
             row(f"{name}: CPU, s", terminal.cpu() - idle)
@@ -178,6 +203,70 @@ def conversations(folder: Path) -> None:
             row(f"{count:,} messages: peak memory after that, MiB", after)
 
 
+SAVED, SIZE = 10_000, 226
+"""Messages of the long session, and about how many bytes of output each has: 5.77 MiB in all."""
+OVER = "\x1b]9;4;0;0"
+"""What tells the terminal that nothing is worked on any more."""
+
+
+def six(folder: Path, rounds: int) -> None:
+    """What two other interfaces have published of themselves, on the same kind of work: 100 x 24, a reply of 64
+    words, a paced reply of 400 words, 10,000 saved messages of 5.77 MiB.  Medians of the rounds."""
+    found: dict[str, list[float]] = {}
+    short = {"text": " ".join(f"word{number}" for number in range(64)), "delta": 12}
+    paced = {
+        "text": " ".join(f"word{number}" for number in range(400)) + " THEEND",
+        "delta": 8,
+        "pause": 0.02,
+    }
+
+    def take(name: str, *values: float) -> None:
+        found.setdefault(name, []).extend(values)
+
+    for at in range(rounds):
+        with ServerThread([short, paced, paced], lenient=True) as server:
+            made = program(folder / f"short-{at}", server.base_url("openai-chat"))
+            env = made.env | {"PYTHONDONTWRITEBYTECODE": ""}
+            terminal = Terminal(WISP, env, made.project, 24)
+            take("launch, ms", terminal.until("all keys"))
+            terminal.wait(1.0)
+            terminal.seen = b""
+            terminal.type("go\r")
+            first = terminal.after("word0")
+            take("first response, ms", first)
+            take("settled, ms", first + terminal.after(OVER))
+            terminal.wait(0.3)
+            take("echo of a key while 400 words stream, ms", *_typed(terminal))
+            terminal.close()
+            path = Path(session_path(str(made.home / "state" / "sessions"), str(made.project), "big"))
+            make(path, SAVED, SIZE)
+            made.run("sessions", "show", "big")
+            terminal = Terminal([*WISP, "--resume", "big"], env, made.project, 24)
+            take("open 10,000 messages, ms", terminal.until("It is fine."))
+            terminal.wait(0.5)
+            take("the same after 10,000 messages, ms", *_typed(terminal))
+            take("peak memory of the process tree, 10,000 messages, MiB", terminal.peak())
+            terminal.close()
+    print(f"session file: {path.stat().st_size / 2**20:.2f} MiB; load {os.getloadavg()[0]:.1f}")
+    for name, values in found.items():
+        row(name, statistics.median(values))
+        if len(values) > rounds:
+            row(f"{name}: p95", sorted(values)[int(len(values) * 0.95)])
+
+
+def _typed(terminal: Terminal) -> list[float]:
+    """Echoes of keys while a paced reply comes; the reply is waited for."""
+    terminal.type("go\r")
+    echoes = []
+    for number in range(40):
+        terminal.wait(0.12)
+        echoes.append(terminal.echo(RARE[number % len(RARE)]))
+    terminal.until("THEEND")
+    terminal.wait(0.3)
+    terminal.type("\x15")
+    return echoes
+
+
 def row(name: str, value: float, floor: float | None = None) -> None:
     """A line of the table."""
     beside = f" {floor:8.1f} {value / floor:6.2f}" if floor else ""
@@ -188,10 +277,13 @@ def main() -> None:
     """Everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--only", choices=("start", "replies", "long"))
+    parser.add_argument("--only", choices=("start", "replies", "long", "six"))
     found = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
+        if found.only == "six":
+            six(folder, found.rounds)
+            return
         print(f"{'':70} {'wisp':>9} {'bare':>8} {'ratio':>6}")
         if found.only in (None, "start"):
             first_frames(folder / "start", found.rounds)

@@ -36,10 +36,16 @@ elif kind == "list":
     from wisp.session.catalog import sessions
     began = time.perf_counter()
     count = len(sessions(base))
-elif kind == "find":
+elif kind == "find, reading":
     from wisp.session.find import matches
     began = time.perf_counter()
     count = len(matches(path, "nobody said this"))
+elif kind.startswith("find"):
+    from wisp.host.store import SessionStore
+    from wisp.messages.ids import SystemClock
+    text = kind[5:] or "nobody said this"
+    began = time.perf_counter()
+    count = sum(len(shown.matches) for shown in SessionStore(base, SystemClock()).find(text))
 elif kind == "screen":
     from wisp.session.open import seen
     began = time.perf_counter()
@@ -118,7 +124,16 @@ def main() -> None:
             rows += [
                 ("resume", "resume"),
                 ("last screen", "screen"),
-                ("find words that are not there", "find"),
+                ("find words that are not there, reading all", "find, reading"),
+                ("the same, first search", "find"),
+            ]
+            for _ in range(entries // 60_000):
+                rows.append(("the same, while the index grows", "find"))
+            rows += [
+                ("the same", "find"),
+                ("find words said once", f"find look at {entries // 8}"),
+                ("find words said everywhere", "find line of code"),
+                ("find two letters that are not there", "find qz"),
             ]
             for what, kind in rows:
                 found = measure(kind, base, path)

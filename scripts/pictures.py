@@ -27,8 +27,9 @@ from process.server import ServerThread
 from tui.screen import Screen
 
 SIZES = ((30, 8), (80, 24), (200, 50))
-THEMES = ("dark", "light", "grey")
+THEMES = ("dark", "light", "grey", "reader", "inline")
 GROUND = {"dark": (0x14, 0x16, 0x1B), "light": (0xFB, 0xFB, 0xF9), "grey": (0x12, 0x12, 0x12)}
+GROUND |= {"reader": GROUND["dark"], "inline": GROUND["dark"]}
 ANSWER = """# What was wrong
 
 `add` subtracts. The sign has to change; *nothing else* does, as **test_add** shows:
@@ -99,6 +100,11 @@ def _keys(*names: str) -> Scene:
     return scene
 
 
+def _models(screen: Screen) -> None:
+    _keys("Escape", "'/model", "Enter")(screen)
+    screen.wait(lambda text: "Models" in text)
+
+
 SCENES: tuple[tuple[str, Scene], ...] = (
     ("1-question", _question),
     ("2-answer", _answer),
@@ -106,7 +112,9 @@ SCENES: tuple[tuple[str, Scene], ...] = (
     ("4-menu", _keys("C-o", "'/co")),
     ("5-help", _keys("C-u", "F1")),
     ("6-sent", _keys("Escape", "C-r")),
-    ("7-models", _keys("Escape", "'/model", "Enter", "Enter")),
+    ("7-models", _models),
+    ("8-changes", _keys("Escape", "'/changes", "Enter")),
+    ("9-sessions", _keys("Escape", "'/resume", "Enter")),
 )
 
 
@@ -140,16 +148,30 @@ def main() -> None:
         for theme in THEMES:
             if args.size not in ("", f"{width}x{height}") or args.theme not in ("", theme):
                 continue
-            with tempfile.TemporaryDirectory() as folder, ServerThread(STEPS, lenient=True) as server:
+            with (
+                tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+                ServerThread(STEPS, lenient=True) as server,
+            ):
                 program = Program(
                     Path(folder, "home"), Path(folder, "calc"), url=server.base_url("openai-chat")
                 )
                 (program.project / "calculator.py").write_text("def add(a, b):\n    return a - b\n")
                 env = {"NO_COLOR": "1"} if theme == "grey" else {}
-                with Screen(program, width=width, height=height, env=env) as screen:
+                if theme == "reader":
+                    settings = program.home / "config" / "settings.toml"
+                    settings.write_text(settings.read_text() + "\n[screen]\nreader = true\n")
+                words = ["--inline"] if theme == "inline" else []
+                with Screen(program, *words, width=width, height=height, env=env) as screen:
                     screen.wait("What shall be")
                     if theme == "light":
                         _keys("'/theme light", "Enter")(screen)
+                    time.sleep(0.5)
+                    picture(
+                        screen.text(styled=True),
+                        width,
+                        theme,
+                        args.folder / f"0-empty-{width}x{height}-{theme}.svg",
+                    )
                     screen.type("repair add, please")
                     screen.keys("Enter")
                     for name, scene in SCENES:

@@ -113,3 +113,50 @@ async def test_limits_end_a_run_with_their_reason(tmp_path: Path) -> None:
     await agent.close()
 
     assert (failed.value.stop_reason, turns) == ("turn_limit", 2)
+
+
+@pytest.mark.parametrize("answer", ["no", "yes", None, 1, 0, [], object()])
+@pytest.mark.parametrize("waits", [False, True])
+async def test_what_a_callback_gives_that_is_neither_yes_nor_no_runs_nothing(
+    answer: object, waits: bool, tmp_path: Path
+) -> None:
+    """A word that says no would count as true."""
+
+    async def later(_: wisp.ToolApprovalRequested) -> object:
+        return answer
+
+    def at_once(_: wisp.ToolApprovalRequested) -> object:
+        return answer
+
+    approve = later if waits else at_once
+    async with wisp.Agent(provider=_writes(), cwd=str(tmp_path), approve=approve) as agent:  # type: ignore[arg-type]
+        with pytest.raises(wisp.AgentError, match="approve must give True, False or an ApprovalAnswer"):
+            await agent.ask("go")
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_after_a_plain_break_the_agent_can_be_asked_at_once(tmp_path: Path) -> None:
+    """Without `aclosing`: Python closes what was left at some later moment."""
+    provider = wisp.ScriptedProvider(["word " * 500, "second"])
+    async with wisp.Agent(provider=provider, cwd=str(tmp_path)) as agent:
+        async for _ in agent.run("first"):
+            break
+        assert await agent.ask("again") == "second"
+
+
+async def test_a_run_that_somebody_still_follows_is_never_stopped_by_another_prompt(tmp_path: Path) -> None:
+    """Also after an attempt that was refused, and one that was left."""
+    provider = wisp.ScriptedProvider(["first", "word " * 200])
+    async with wisp.Agent(provider=provider, cwd=str(tmp_path)) as agent:
+        async for _ in agent.run("one"):
+            pass
+        following = agent.run("two")
+        await anext(following)
+        for _ in range(2):
+            with pytest.raises(wisp.AgentError, match="in progress"):
+                await agent.ask("three")
+            with pytest.raises(wisp.AgentError, match="in progress"):
+                await anext(agent.run("four"))
+        last = [event async for event in following][-1]
+    assert isinstance(last, wisp.AgentCompleted)
+    assert last.stop_reason == "model_finished"

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from wisp.callbacks import Answered, Answerer, Approve, Asked, shape_of, tool_of
+from wisp.callbacks import Answered, Answerer, Approve, Asked, following, shape_of, tool_of
 from wisp.host.answers import AnswerCheck
 from wisp.host.client import CommandRefused, OpenFailed, OpenRequest
 from wisp.host.commands import AnyCommand, Cancel, FollowUp, Prompt, QueueEdit, QueuePop, Steer
@@ -131,10 +131,12 @@ class Agent:
         self._host: SessionHost | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: LoopThread | None = None
+        self._left: Callable[[], bool] = lambda: False
+        """Whether nobody follows the run that was begun last."""
 
     # -- a run --------------------------------------------------------------------------------------------
 
-    async def run(
+    def run(
         self, prompt: str, *, attach: Sequence[str] = (), images: Sequence[Image] = ()
     ) -> AsyncGenerator[Event, None]:
         """Start a run and yield its events; the last is `AgentCompleted`.  Leaving early stops the run.
@@ -147,8 +149,11 @@ class Agent:
             AgentError: the agent cannot be made as configured, a file cannot be read, or a run is in
                 progress.
         """
+        return following(self._run, Prompt(prompt, tuple(images), tuple(attach)))
+
+    async def _run(self, prompt: Prompt, left: Callable[[], bool]) -> AsyncGenerator[Event, None]:
         self._check.judge = None
-        async with aclosing(self._events(Prompt(prompt, tuple(images), tuple(attach)))) as events:
+        async with aclosing(self._events(prompt, left)) as events:
             async for event in events:
                 yield event
 
@@ -199,11 +204,17 @@ class Agent:
 
         return value_of(returns, result.structured)
 
-    async def _events(self, prompt: Prompt) -> AsyncGenerator[Event, None]:
+    async def _events(
+        self, prompt: Prompt, left: Callable[[], bool] = lambda: False
+    ) -> AsyncGenerator[Event, None]:
         host = await self._open()
+        if host.running and self._left():  # nobody follows it any more; it is only about to be stopped
+            await host.send(Cancel("the caller left"))
+            await host.settled()
         ended = False
         async with aclosing(host.events()) as events:
             await self._send(prompt)
+            self._left = left
             try:
                 async for envelope in events:
                     ended = isinstance(envelope.event, AgentCompleted)
@@ -293,11 +304,11 @@ class Agent:
         call = self._blocking().call
         events = self.run(prompt, attach=attach, images=images)
 
-        async def following() -> Event | None:
+        async def next_one() -> Event | None:
             return await anext(events, None)
 
         try:
-            while (event := call(following())) is not None:
+            while (event := call(next_one())) is not None:
                 yield event
         finally:
             call(events.aclose())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, TypeVar
 
 from wisp.harness.ports import ApprovalAnswer
 from wisp.host.answers import WISH, Judge
-from wisp.host.events import QuestionAsked, ToolApprovalRequested
+from wisp.host.events import Event, QuestionAsked, ToolApprovalRequested
 from wisp.tools.base import Tool
+
+T = TypeVar("T")
 
 Approve = Callable[[ToolApprovalRequested], bool | ApprovalAnswer | Awaitable[bool | ApprovalAnswer]]
 """Decides about one operation; gets the whole of it."""
@@ -61,5 +64,19 @@ class Asked:
 
     async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
         answer = self._function(request)
-        said = answer if isinstance(answer, bool | ApprovalAnswer) else await answer
-        return said if isinstance(said, ApprovalAnswer) else ApprovalAnswer(request.digest, said)
+        said: object = await answer if isinstance(answer, Awaitable) else answer
+        if isinstance(said, ApprovalAnswer):
+            return said
+        if not isinstance(said, bool):  # what is neither is no yes: a word that says no counts as true
+            raise TypeError(f"approve must give True, False or an ApprovalAnswer, not {said!r}")
+        return ApprovalAnswer(request.digest, said)
+
+
+def following(
+    make: Callable[[T, Callable[[], bool]], AsyncGenerator[Event, None]], given: T
+) -> AsyncGenerator[Event, None]:
+    """What `make` makes of `given`; it is handed a way to ask whether anybody still holds what was made."""
+    held: list[weakref.ref[AsyncGenerator[Event, None]]] = []
+    made = make(given, lambda: bool(held) and held[0]() is None)
+    held.append(weakref.ref(made))
+    return made

@@ -109,7 +109,26 @@ def _main(words: list[str]) -> int:
         return failed(str(exc), 2, _form(words))
     except SystemExit as exc:  # after --help
         return int(exc.code or 0)
-    return _dispatch(invocation)
+    return _profiled(invocation) if invocation.profile else _dispatch(invocation)
+
+
+def _profiled(invocation: Invocation) -> int:
+    """The command, and where its time went: everything of the main thread, from here to its end."""
+    from cProfile import Profile
+
+    from wisp.frontends.cli.run import failed
+
+    try:
+        open(invocation.profile, "wb").close()
+    except OSError as exc:
+        return failed(
+            f"the profile cannot be written: {exc}", 2, str(invocation.settings.get("output_format", ""))
+        )
+    profile = Profile()
+    try:
+        return profile.runcall(_dispatch, invocation)
+    finally:
+        profile.dump_stats(invocation.profile)
 
 
 def _dispatch(invocation: Invocation) -> int:
@@ -220,7 +239,7 @@ def _acp(invocation: Invocation) -> int:
 
     reading, writing = own_descriptors()
     return run_acp(
-        request_of(invocation, interactive=True),
+        request_of(invocation, interactive=True, editor=True),
         opener,
         HostLibrary,
         version=__version__,
@@ -264,15 +283,13 @@ def _screen(invocation: Invocation) -> int:
     """The full-screen interface; the host is imported and opened when its first frame stands."""
     import gc
 
-    gc.disable()  # what is imported until the first frame stays; looking through it for rubbish costs time
+    gc.disable()  # what is imported stays; looking through it costs time.  The screen switches it on
     from wisp.frontends.tui.run import run_screen
 
     async def connect() -> ConversationClient:
         from wisp.frontends.cli.run import request_of
         from wisp.host.build import open_conversation
 
-        gc.freeze()
-        gc.enable()
         return await open_conversation(request_of(invocation, interactive=True, converses=True))
 
     try:

@@ -81,7 +81,13 @@ def test_help_loads_argparse_and_no_asyncio() -> None:
         "wisp.providers.modelsdev",
         "wisp.providers.oauth",
         "wisp.providers.proxied",
+        "wisp.tools.match",
+        "wisp.tools.planning",
+        "wisp.tools.reached",
         "wisp.workspace.sandbox",
+        "wisp.workspace.search",
+        "glob",
+        "shutil",
         "tempfile",
     ],
 )

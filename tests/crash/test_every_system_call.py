@@ -1,15 +1,18 @@
 """Killed, refused or cut short at every system call on files: nothing acknowledged is lost, all goes on.
 
-Open, append, a whole run with a compaction, fork, move between branches, put away, scrub and mend a session;
-and undo of files.  After each fault the session is opened again and continued.
+Open, append, a whole run with a compaction, fork, move between branches, put away, scrub, mend and search a
+session, keep outputs of commands; and undo of files.  After each fault the session is opened again and continued.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,11 +28,15 @@ from wisp.messages.ids import SystemClock
 from wisp.messages.laws import violations
 from wisp.messages.message import UserMessage, user
 from wisp.session.catalog import session_path, sessions
+from wisp.session.find import matches
 from wisp.session.fold import Fold
 from wisp.session.journal import FileJournal, read_only
 from wisp.session.records import MessageRecord, Record
+from wisp.session.references import referred
 from wisp.session.storage import StorageFailed
 from wisp.session.whole import create_private_folder, rewrite
+from wisp.workspace.outputs import prune
+from wisp.workspace.spool import Spool
 
 pytestmark = pytest.mark.slow
 
@@ -121,7 +128,49 @@ def fork(base: Path, say: Say) -> None:
     say(f"made {made.id}")
 
 
+def find(base: Path, say: Say) -> None:
+    for shown in store(base).find("prompt"):
+        say(f"made {shown.info.id}")
+
+
+def outputs(base: Path, say: Say) -> None:
+    """Three long outputs, two of them equal, each named in a synced record; then the unnamed ones are pruned."""
+    append(base, lambda said: None)
+    folder = str(base / ".output")
+    create_private_folder(folder)
+    journal = FileJournal(str(place(base)))
+    first = Fold(journal.load().records).state.next_seq
+    try:
+        for number in range(3):
+            spool = Spool(folder, f"bash-{number}.log", tail_bytes=10)
+            for _ in range(3):
+                spool.write(b"line\n" * (10 + number // 2))
+            spool.close()
+            name = f"out{number}"
+            text = f"all of it is in {spool.log}" if not spool.trouble else "it was not kept"
+            body = MessageRecord(user(text))
+            stamp = "2026-01-01T00:00:00.000Z"
+            with suppress(StorageFailed):
+                journal.append([Record(first, name, "", stamp, body)], sync=True)
+                first += 1
+                say(name)
+    finally:
+        journal.close()
+    prune(folder, 2e9, 0, 0, lambda names: referred(str(base), names))
+
+
+def whole_outputs(base: Path) -> None:
+    """Every output that a record names is there, and holds what its name says."""
+    for info in sessions(str(base)):
+        data = Path(info.path).read_bytes()
+        for name in re.findall(rb"output/(sha256-[0-9a-f]{64}\.log)", data):
+            held = (base / ".output" / name.decode()).read_bytes()
+            assert name.decode() == f"sha256-{hashlib.sha256(held).hexdigest()}.log"
+
+
 CASES = [
+    Case("outputs", nothing, outputs),
+    Case("find", some, find),
     Case("open", torn, lambda base, say: FileJournal(str(place(base))).load() and None),
     Case("append to nothing", nothing, append),
     Case("append to some", torn, append),
@@ -176,6 +225,11 @@ def check(case: Case, outcome: Outcome, base: Path, before: set[str], *, killed:
         assert wanted <= held, wanted - held
     for name in (name[5:] for name in outcome.said if name.startswith("made ")):
         assert name in [info.id for info in infos]
+    whole_outputs(base)
+    for words in ("prompt 1", "text", "nowhere"):
+        told = {shown.info.path: list(shown.matches) for shown in store(base).find(words)}
+        there = {info.path: matches(info.path, words) for info in infos if info.shelf != "trash"}
+        assert told == {path: found for path, found in there.items() if found}, words
     for info in infos:
         damage = read_only(info.path).damage
         assert all("cut off" in d.message for d in damage), damage

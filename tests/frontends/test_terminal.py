@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +54,44 @@ def test_ordinary_text_is_left_as_it_is(text: str) -> None:
     assert text == safe(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466",
+        "\U0001f1e9\U0001f1ea",
+        "\u2764\ufe0f\u200d\U0001f525",
+        "\U0001f44d\U0001f3fd",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # Persian
+        "\u0915\u094d\u200d\u0937",  # Hindi
+        "\u0e01\u0e33 e\u0301",
+    ],
+)
+def test_what_scripts_and_emoji_are_written_with_stays_whole_and_in_pieces(text: str) -> None:
+    assert safe(text) == text
+    assert "".join(safe(char) for char in text if char < "\U000e0000") == "".join(
+        char for char in text if char < "\U000e0000"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["rm \u200dx", "a\u200cb", "\u0645\u200d x", "\U000e0067\U000e007f", "x\u200d\u200d"]
+)
+def test_a_joiner_where_nothing_is_joined_and_a_loose_tag_are_shown_as_escapes(text: str) -> None:
+    assert "\\u{" in safe(text)
+    assert all(ord(char) < 0x200B or ord(char) == 0x645 for char in safe(text))
+
+
+def test_what_would_be_written_over_an_earlier_part_stands_on_the_next_line() -> None:
+    assert safe("rm -rf x\rls       ") == "rm -rf x\nls       "
+    assert safe("a\r\nb") == "a\nb"
+
+
+def test_marks_piled_on_a_letter_are_eight_at_most() -> None:
+    """So that they cover no other line."""
+    assert safe("a" + "\u0301" * 10_000 + "b") == "a" + "\u0301" * 8 + "b"
+
+
 @pytest.mark.parametrize("char", ["\u202e", "\u200b", "\u2066", "\ufeff", "\U000e0041"])
 def test_characters_that_hide_or_reorder_are_shown_as_escapes(char: str) -> None:
     """A person sees that something is there."""
@@ -63,3 +103,38 @@ def test_characters_that_hide_or_reorder_are_shown_as_escapes(char: str) -> None
 def test_what_is_approved_shows_every_control_character() -> None:
     """A carriage return cannot paint over the command's beginning."""
     assert shown("rm -rf x #\rls") == "rm -rf x #\\x0dls"
+
+
+@given(st.binary(max_size=40))
+def test_a_name_whose_bytes_are_no_text_can_be_printed_anywhere(name: bytes) -> None:
+    """What Python makes of such a name cannot be encoded; its bytes are shown."""
+    text = os.fsdecode(name)
+    for out in (safe(text), shown(text), one_line(text)):
+        out.encode()
+    if all(byte >= 128 for byte in name) and not text.isprintable():
+        assert all(f"\\x{ord(c) - 0xDC00:02x}" in safe(text) for c in text if 0xDC80 <= ord(c) <= 0xDCFF)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",  # a family
+        "\U0001f3f3\ufe0f\u200d\U0001f308",  # a flag with a variation selector
+        "\U0001f937\U0001f3fd\u200d\u2642\ufe0f",  # a skin tone
+        "\U0001f642\u200d\u2194\ufe0f",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # Persian
+        "\u0915\u094d\u200d\u0937",  # Devanagari, after a virama
+    ],
+)
+def test_joiners_stay_where_writing_needs_them(text: str) -> None:
+    """Emoji that are put together, scripts that join (RFC 5892, A.1 and A.2)."""
+    assert safe(f"a {text} b") == f"a {text} b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ab\u200dc", "\u200dx", "x\u200d", "pay\u200cpal", "1\u200d2", "\U0001f468\u200da", "a\u200d\U0001f468"],
+)
+def test_joiners_that_join_nothing_are_shown(text: str) -> None:
+    """They hide in names."""
+    assert "\\u{200" in safe(text)

@@ -10,12 +10,13 @@ from agent_world import Answering, FakeTool, check_events, gate, harness, kind, 
 
 from wisp.harness.channel import Channel
 from wisp.harness.mailbox import MAX_WAITING, QueueFull, Queues
+from wisp.harness.toolbox import BY_PERSON
 from wisp.messages.content import Text, ToolCall
 from wisp.messages.ids import FixedClock
 from wisp.messages.message import AssistantMessage, Notice, ToolResult, user
 from wisp.messages.tool import Effect, ToolFailure, ToolOutcome, ToolSpec, plain
 from wisp.providers.scripted import ScriptStep, call, raw_call
-from wisp.tools.base import Prepared
+from wisp.tools.base import Prepared, RunContext
 
 
 def results(agent: Any) -> list[ToolResult]:
@@ -251,3 +252,33 @@ async def test_a_channel_delivers_what_was_put_before_it_was_closed() -> None:
     channel.close()
     channel.put(3)
     assert [await waiting, await channel.next(), await channel.next()] == [1, 2, None]
+
+
+async def test_a_call_that_a_person_stops_is_told_and_the_run_goes_on() -> None:
+    """One scope for one stop: the second call of the message runs, and the model is asked again."""
+    begun = threading.Event()
+
+    def work(arguments: dict[str, Any], context: RunContext) -> ToolOutcome:
+        if arguments["x"] == "second":
+            return plain("done")
+        begun.set()
+        assert context.stop.wait(30)
+        return ToolOutcome((Text("half of it"),), True, "cancelled")
+
+    tool = FakeTool("t", blocking=work)
+    agent = harness([ScriptStep(calls=(call("t", x="first"), call("t", x="second"))), "end"], [tool])
+
+    async def stop() -> list[bool]:
+        await asyncio.to_thread(begun.wait, 30)
+        return [agent.toolbox.stop_calls(), agent.toolbox.stop_calls()]
+
+    stopping = asyncio.ensure_future(stop())
+    events = [event async for event in agent.prompt(user("go"))]
+
+    assert await stopping == [True, False]
+    assert events[-1].stop_reason == "model_finished"
+    assert [(r.code, r.text) for r in results(agent)] == [
+        ("cancelled", f"[{BY_PERSON}]\nhalf of it"),
+        ("", "done"),
+    ]
+    assert not agent.toolbox.stop_calls()

@@ -20,6 +20,7 @@ from wisp.session.catalog import NoSuchSession, session_path
 from wisp.session.fold import Fold
 from wisp.session.journal import FileJournal, read_only
 from wisp.session.records import AuditRecord, CompactionRecord, LabelRecord, LeafRecord
+from wisp.session.references import referred
 
 
 @pytest.fixture
@@ -248,12 +249,15 @@ def test_old_sessions_go_by_themselves_where_the_user_wants_it(tmp_path: Path) -
     assert left({"session_days": 5}) == []
 
 
-def test_kept_outputs_go_when_they_are_old_or_too_many_and_nothing_else_does(tmp_path: Path) -> None:
-    """The oldest first; links and folders are not ours."""
-    assert prune_outputs(str(tmp_path / "none"), 0) == 0
-    folder = tmp_path / "output"
-    folder.mkdir()
-    for age in range(5):
+def test_kept_outputs_that_no_session_names_go_when_they_are_old_or_too_many(tmp_path: Path) -> None:
+    """The oldest first; links and folders are not ours, and what a session names stays while it does."""
+    home, base = tmp_path / "home", tmp_path / "home" / "state" / "sessions"
+    folder = tmp_path / "home" / "state" / "output"
+    request = OpenRequest(cwd=str(tmp_path))
+    configured = configure(request, {"WISP_HOME": str(home)}, FixedClock(1e9))
+    assert prune_outputs(configured, 1e9) == (0, 0, 0)
+    folder.mkdir(parents=True)
+    for age in range(1, 6):
         path = folder / f"bash-{age}.log"
         path.write_bytes(b"x" * 100)
         os.utime(path, (1e9 - age * 86_400,) * 2)
@@ -261,9 +265,54 @@ def test_kept_outputs_go_when_they_are_old_or_too_many_and_nothing_else_does(tmp
     (folder / "sub").mkdir()
     os.utime(folder / "elsewhere", (0, 0), follow_symlinks=False)
     os.utime(folder / "sub", (0, 0))
-    assert prune_outputs(str(folder), 1e9, days=3.5, most=1 << 20) == 100
-    assert prune_outputs(str(folder), 1e9, days=30, most=250) == 200
-    assert sorted(os.listdir(folder)) == ["bash-0.log", "bash-1.log", "elsewhere", "sub"]
+    writer = Writer()
+    writer.turn(f"all of it is in {folder}/bash-5.log]")
+    session = stored(str(base), writer, "01aa")
+    assert prune_outputs(configured, 1e9, days=3.5, most=1 << 20) == (4, 400, 100)
+    assert prune_outputs(configured, 1e9, days=30, most=350) == (3, 300, 100)
+    left = [name for name in sorted(os.listdir(folder)) if not name.startswith(".")]
+    assert left == ["bash-1.log", "bash-2.log", "bash-5.log", "elsewhere", "sub"]
+
+    store = SessionStore(str(base), FixedClock(1e9))
+    twin = store.clone("01aa")
+    store.remove("01aa")
+    os.unlink(twin.path)
+    assert prune_outputs(configured, 1e9, days=0, most=0).files == 1, "it can come back from the trash"
+    os.unlink(store.listed(shelf="trash")[0].path)
+    assert not os.path.exists(session)
+    assert prune_outputs(configured, 1e9, days=0, most=0).files == 0
+
+
+def test_which_outputs_sessions_name_is_remembered_and_never_trusted_too_far(tmp_path: Path) -> None:
+    """Only what grew is read again; a file of the same name that is another, and a lost cache, are read whole."""
+    folder = tmp_path / "sessions" / "-w"
+    folder.mkdir(parents=True)
+    path = folder / "01aa.jsonl"
+    names = [f"sha256-{letter * 64}.log" for letter in "abcd"]
+
+    def named() -> list[str]:
+        return sorted(referred(str(tmp_path / "sessions"), names))
+
+    assert named() == []
+    path.write_text(f"in /s/output/{names[0]}]\n")
+    assert named() == names[:1]
+    with path.open("a") as file:
+        file.write("x" * (1 << 20) + f"in /s/.output/{names[1]}; in /s/output/{names[2]}"[:-20])
+    assert named() == names[:2], "half a name is none"
+    with path.open("a") as file:
+        file.write(f"output/{names[2]}"[-20:])
+    assert named() == names[:3]
+    path.unlink()
+    path.write_text(f"output/{names[3]} and then much more than there was" + "." * (2 << 20))
+    assert named() == names[3:]
+    for spoilt in (b"", b"00000000junk", os.urandom(100)):
+        (tmp_path / "sessions" / ".references").write_bytes(spoilt)
+        assert named() == names[3:]
+    (folder / "01bb.jsonl.torn-7").write_text(f"output/{names[0]}")
+    assert named() == [names[0], names[3]]
+    (folder / "01cc.jsonl").symlink_to(path)
+    with pytest.raises(OSError, match="symbolic"):
+        named()
 
 
 @pytest.mark.parametrize("text", ["PROMPT 2", "f3.py", "Grüße", "GRÜSSE", "the name", "good place"])
@@ -352,3 +401,17 @@ def test_only_the_last_messages_are_read_for_a_screen(base: str, store: SessionS
 
     assert [m.id for m in store.last("01aa", 3)] == ["a499", "t499", "b499"]
     assert [m.id for m in store.last("01aa", 30)] == [m.id for m in Fold(writer.records).state.messages[-30:]]
+
+
+def test_a_file_that_was_written_twice_over_is_mended_to_what_it_was(base: str, store: SessionStore) -> None:
+    """As a copy that was appended to itself: every record once, in its order, and nothing left to be told."""
+    path = stored(base, branched())
+    once = read_only(str(path)).records
+    path.write_bytes(path.read_bytes() * 2)
+    faults, _ = store.repair("01aa", do_it=False)
+    assert f"{len(once)} records stand twice; the first of each counts" in faults.found
+    store.repair("01aa", do_it=True)
+    mended = read_only(str(path))
+    assert mended.records[: len(once)] == once
+    assert len(mended.records) == len(once) + 1, "and one that says what was mended"
+    assert (mended.damage, Fold(mended.records).state.notes) == ((), [])

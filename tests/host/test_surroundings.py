@@ -11,6 +11,7 @@ from process.program import Program
 from process.server import ServerThread
 
 from wisp.host.client import OpenRequest
+from wisp.host.past import PastMessages
 from wisp.host.surroundings import HostSurroundings
 from wisp.messages.content import Text
 from wisp.messages.message import UserMessage
@@ -41,7 +42,11 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 def around(program: Program, path: str = "") -> HostSurroundings:
     session = Session(path, str(program.project))
-    return HostSurroundings(OpenRequest(cwd=str(program.project)), lambda: session)  # type: ignore[arg-type,return-value]
+    return HostSurroundings(
+        OpenRequest(cwd=str(program.project)),
+        lambda: session,  # type: ignore[arg-type,return-value]
+        PastMessages(lambda: session),  # type: ignore[arg-type,return-value]
+    )
 
 
 async def test_files_are_those_that_are_not_ignored(program: Program) -> None:
@@ -83,7 +88,7 @@ async def test_messages_come_from_any_place_of_a_long_conversation(program: Prog
         assert await numbers(1000, 2) == [998, 999]
         assert await numbers(2, 100) == [0, 1]
     finally:
-        found.close()
+        found._past.close()
 
 
 async def test_what_was_said_here_lately_is_offered_once_and_oldest_first(program: Program) -> None:

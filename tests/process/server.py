@@ -19,15 +19,16 @@ Script = Iterable[dict[str, Any] | Step] | Callable[[Request], Step]
 class ServerThread:
     """A context manager; `requests` and `problems` are the server's own lists."""
 
-    def __init__(self, script: Script, *, lenient: bool = False) -> None:
+    def __init__(self, script: Script, *, lenient: bool = False, compaction: bool = False) -> None:
         self._script = script if callable(script) else _steps(script)
         self._lenient = lenient
+        self._compaction = compaction
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self) -> ServerThread:
         self._thread.start()
-        self._server = ModelServer(self._script, lenient=self._lenient)
+        self._server = ModelServer(self._script, lenient=self._lenient, compaction=self._compaction)
         self._call(self._server.start())
         return self
 
@@ -53,6 +54,11 @@ class ServerThread:
     def requests(self) -> list[Request]:
         """Every model request so far."""
         return self._server.requests
+
+    @property
+    def compacted(self) -> list[Request]:
+        """Every request for a compaction so far."""
+        return self._server.compacted
 
     @property
     def problems(self) -> list[str]:

@@ -39,6 +39,7 @@ CALLS = {
     "session/update": schema.SessionNotification,
     "session/request_permission": schema.RequestPermissionRequest,
     "elicitation/create": schema.CreateFormSessionElicitationRequest,
+    "fs/read_text_file": schema.ReadTextFileRequest,
 }
 
 
@@ -97,6 +98,9 @@ class Person:
         self.asked += 1
         return schema.AcceptElicitationResponse(action="accept", content={"answer": "blue"})
 
+    async def read_text_file(self, path: str, session_id: str, **_: Any) -> Any:
+        return schema.ReadTextFileResponse(content="in the editor\n")
+
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.updates.append(update)
 
@@ -109,7 +113,7 @@ def model(request: Request) -> Step:
     body = request.body.decode()
     said = [
         word
-        for word in ("TOUR-EDIT", "TOUR-RUN", "TOUR-ASK", "TOUR-LIST", "TOUR-SLOW", "TOUR-THINK")
+        for word in ("TOUR-EDIT", "TOUR-RUN", "TOUR-ASK", "TOUR-LIST", "TOUR-SLOW", "TOUR-THINK", "TOUR-READ")
         if word in body
     ]
     last = max(said, key=body.rfind) if said else ""
@@ -121,6 +125,7 @@ def model(request: Request) -> Step:
         return Step(text=f"Done with {last.lower()}.")
     calls: dict[str, tuple[Call, ...]] = {
         "TOUR-EDIT": (Call("write", {"path": "b.py", "content": "one\ntwo\n"}), Call("nonsense", {})),
+        "TOUR-READ": (Call("read", {"path": "b.py"}),),
         "TOUR-RUN": (Call("bash", {"command": "touch made; printf 'é\\n' && cat nothing-there"}),),
         "TOUR-ASK": (Call("ask_user", {"question": "Which?", "options": ["red", "blue"]}),),
         "TOUR-LIST": (
@@ -174,7 +179,8 @@ async def tour(program: Program, wire: Wire, person: Person) -> list[BaseExcepti
         process,
     ):
         capable = schema.ClientCapabilities(
-            elicitation=schema.ElicitationCapabilities(form=schema.ElicitationFormCapabilities())
+            elicitation=schema.ElicitationCapabilities(form=schema.ElicitationFormCapabilities()),
+            fs=schema.FileSystemCapabilities(read_text_file=True),
         )
         await agent.initialize(protocol_version=1, client_capabilities=capable)
         await agent.authenticate(method_id="wisp-login")
@@ -184,9 +190,18 @@ async def tour(program: Program, wire: Wire, person: Person) -> list[BaseExcepti
         async def say(text: str) -> Any:
             return await agent.prompt(session_id=session, prompt=[acp.text_block(text)])
 
-        for text in ("TOUR-EDIT", "TOUR-RUN", "TOUR-ASK", "TOUR-LIST", "TOUR-THINK", "/cost", "/name Tour"):
+        for text in (
+            "TOUR-EDIT",
+            "TOUR-READ",
+            "TOUR-RUN",
+            "TOUR-ASK",
+            "TOUR-LIST",
+            "TOUR-THINK",
+            "/cost",
+            "/name Tour",
+        ):
             assert (await say(text)).stop_reason == "end_turn"
-        assert "blue" in str(person.updates)
+        assert "blue" in str(person.updates) and "in the editor" in str(person.updates)
         await agent.set_session_mode(session_id=session, mode_id="plan")
         await agent.set_config_option(session_id=session, config_id="model", value="local/second")
         await agent.set_config_option(session_id=session, config_id="effort", value="high")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -237,6 +238,17 @@ def test_piped_text_joins_the_prompt(tmp_path: Path) -> None:
 
     assert "explain this\n\nthe log" in str(said[0]).replace("\\n", "\n")
     assert "title: all of it" in str(said[1])
+
+
+@pytest.mark.parametrize("args", [["-p=hello there"], ["-phello there"], ["--prompt=hello there"]])
+def test_a_prompt_may_be_attached_to_its_option(args: list[str], tmp_path: Path) -> None:
+    with ServerThread([{"text": "ok"}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        done = program.run(*args, "--output-format", "json")
+        assert (done.returncode, json.loads(done.stdout)["result"]) == (0, "ok")
+        assert server.requests[0].json["messages"][-1]["content"] == "hello there"
+    wrong = program.run(*args, "--no-such-option", "--output-format", "json")
+    assert (wrong.returncode, json.loads(wrong.stdout)["exit_code"]) == (2, 2)
 
 
 def test_a_prompt_that_looks_like_options_is_a_prompt(tmp_path: Path) -> None:

@@ -138,3 +138,37 @@ def test_the_editor_gets_the_file_and_mistakes_are_told(program: Program, tmp_pa
     assert done.returncode == 3
     assert "max_turns" in done.stderr
     assert os.path.exists(program.home / "config" / "settings.toml")
+
+
+@pytest.mark.parametrize(
+    "words", [("config", "show"), ("models",), ("permissions", "list"), ("hooks",), ("skills", "list")]
+)
+def test_what_shows_settings_says_which_of_them_do_not_count(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A list that silently leaves out what the person wrote would be believed."""
+    program = Program(tmp_path / "home", tmp_path / "work", api="")
+    file = tmp_path / "home" / "config" / "settings.toml"
+    file.write_text('effort = "high"\nmax_turns = "many"\n')
+    done = program.run(*words)
+    assert f"{file}, line 2: max_turns:" in done.stderr
+    file.write_bytes('model = "a/b"\n'.encode("utf-16"))
+    done = program.run(*words)
+    assert f"{file}, line 1: it is not UTF-8" in done.stderr
+
+
+def test_a_rule_that_is_none_ends_everything_that_would_rely_on_the_rules(tmp_path: Path) -> None:
+    """A deny rule that silently did not count would be worse than no run."""
+    program = Program(tmp_path / "home", tmp_path / "work")
+    file = tmp_path / "home" / "config" / "settings.toml"
+    file.write_text(file.read_text() + '[permissions]\ndeny = ["bash(rm *"]\n')
+    for words in (("permissions", "list"), ("permissions", "why", "rm x"), ("-p", "hi")):
+        done = program.run(*words)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr.startswith(f"wisp: {file}: permissions: 'bash(rm *' is not a rule")
+    assert program.run("doctor").returncode == 3
+    file.write_text(file.read_text().partition("[permissions]")[0])
+    assert program.run("-p", "hi", "--deny", "bash(rm *").returncode == 2
+
+
+def test_a_corpus_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    done = Program(tmp_path / "home", tmp_path / "work").run("permissions", "test", "none.txt")
+    assert (done.returncode, done.stderr) == (2, "wisp: none.txt: No such file or directory\n")

@@ -50,7 +50,7 @@ def test_an_answer_that_never_fits_ends_with_1_and_the_reason(tmp_path: Path) ->
     result = json.loads(done.stdout)
     assert (done.returncode, requests) == (1, 2)
     assert (result["subtype"], result["structured"], result["is_error"]) == (
-        "error_output_schema",
+        "error_schema",
         None,
         True,
     )

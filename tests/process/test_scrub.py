@@ -38,3 +38,30 @@ def test_a_preview_first_then_the_session_is_clean_and_goes_on(tmp_path: Path) -
     assert "go on" in sent and secret not in sent
     assert server.problems == []
     assert program.run("sessions", "scrub", "nothing").returncode == 1
+
+
+def test_kept_outputs_of_the_session_that_hold_a_credential_are_deleted(tmp_path: Path) -> None:
+    """Those without one stay; also where the session itself shows nothing of it."""
+    key = "ghp_" + "Q7" * 18
+    commands = [f"seq 1 9000; echo {key[:20]}{key[20:]} | cat; seq 1 9000", "seq 1 20000"]
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "long.sh").write_text("\n".join(commands[:1]))
+    steps = [
+        {"calls": [{"name": "bash", "arguments": {"command": c}}]} for c in ("bash long.sh", commands[1])
+    ]
+    with ServerThread([*steps, {"text": "done"}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        assert program.run("-p", "go", "--permission-mode", "full").returncode == 0
+    [session] = program.sessions()
+    assert key not in session.read_text()
+
+    def kept() -> list[str]:
+        return [path.read_text() for path in (program.home / "state" / "output").glob("sha256-*.log")]
+
+    assert sorted(key in text for text in kept()) == [False, True]
+    shown = program.run("sessions", "scrub", session.stem)
+    assert (shown.returncode, len(kept())) == (1, 2)
+    assert "in 1 kept outputs of commands" in shown.stdout
+    assert program.run("sessions", "scrub", session.stem, "--yes").returncode == 0
+    assert [key in text for text in kept()] == [False]
+    assert "no credentials" in program.run("sessions", "scrub", session.stem).stdout

@@ -10,6 +10,8 @@ import pytest
 from process.program import Program
 from process.server import ServerThread
 
+from wisp.session.codec import seal
+
 pytestmark = pytest.mark.process
 
 
@@ -27,10 +29,10 @@ def test_once_a_day_the_end_of_a_run_takes_old_outputs_away(tmp_path: Path) -> N
         put("bash-old.log")
         (output / "bash-new.log").write_text("x")
         assert program.run("-p", "go").returncode == 0
-        assert os.listdir(output) == ["bash-new.log"]
+        assert sorted(os.listdir(output)) == [".lock", "bash-new.log"]
         put("bash-older.log")
         assert program.run("-p", "go").returncode == 0
-    assert sorted(os.listdir(output)) == ["bash-new.log", "bash-older.log"]
+    assert sorted(os.listdir(output)) == [".lock", "bash-new.log", "bash-older.log"]
 
 
 def test_the_life_of_a_session_on_the_command_line(tmp_path: Path) -> None:
@@ -88,3 +90,47 @@ def test_the_life_of_a_session_on_the_command_line(tmp_path: Path) -> None:
         do("label", name, code=2)
         assert program.run("-p", "x", "--fork", "nothing").returncode == 2
     assert server.problems == []
+
+
+def test_a_session_of_a_newer_wisp_goes_on_in_a_branch_and_stays_as_it_is(tmp_path: Path) -> None:
+    """What is understood of it comes along, what is not is passed over; nothing is refused."""
+    with ServerThread([{"text": "one"}, {"text": "two"}]) as server:
+        program = Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+        assert program.run("-p", "first words").returncode == 0
+        (path,) = program.home.glob("state/sessions/*/*.jsonl")
+        last = json.loads(path.read_bytes().splitlines()[-1])
+        fields = {"v": 2, "seq": last["seq"] + 1, "id": "n1", "parent": last["parent"], "at": last["at"]}
+        with path.open("ab") as file:
+            file.write(seal({**fields, "type": "later.kind", "what": 1}) + b"\n")
+        before = path.read_bytes()
+        run = program.run("-p", "second words", "--continue")
+        told = server.requests[-1].body
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "two"
+    assert "newer wisp (format 2, this one knows 1)" in run.stderr
+    assert b"first words" in told
+    assert path.read_bytes() == before
+    other = next(p for p in program.home.glob("state/sessions/*/*.jsonl") if p != path)
+    assert other.stem in run.stderr
+    assert b"second words" in other.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("prune", "--older-than", "-1"), 2, "'-1' is not a positive number"),
+        (("prune", "--older-than", "nan"), 2, "'nan' is not a positive number"),
+        (("repair", "/dev/zero"), 1, "no file that a session could be in"),
+        (("repair", "/dev"), 1, "no file that a session could be in"),
+        (("import", "nowhere"), 1, "nowhere: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_done_to_sessions_is_a_sentence(
+    words: tuple[str, ...], code: int, said: str, tmp_path: Path
+) -> None:
+    """And never a wait: a device has no end."""
+    program = Program(tmp_path / "home", tmp_path / "work")
+    done = program.run("sessions", *words, timeout=60)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Errno" not in done.stderr

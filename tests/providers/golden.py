@@ -5,8 +5,9 @@ import json
 import random
 from pathlib import Path
 
+from wisp.messages.content import ToolCall
 from wisp.messages.ids import FixedClock
-from wisp.messages.message import user
+from wisp.messages.message import AssistantMessage, ToolResult, user
 from wisp.providers.base import ModelInfo, ModelRequest
 from wisp.providers.client import HttpProvider
 from wisp.providers.endpoint import Endpoint
@@ -40,11 +41,20 @@ CHUNKINGS = {
 }
 
 
+GO = (user("go"),)
+AFTER_A_CALL = (
+    user("go"),
+    AssistantMessage((ToolCall("c0", "bash", "{}"),), stop="tool_calls"),
+    ToolResult("c0", "bash", ()),
+)
+"""Histories whose next answer must, and need not, say something."""
+
+
 async def no_wait(seconds):
     """Stands for the wait between attempts."""
 
 
-async def play(letter, data, rechunk=None, error="", retries=0, **fields):
+async def play(letter, data, rechunk=None, error="", retries=0, history=GO, tools=(), **fields):
     """Every event of `data` played as an answer of that dialect, checked by the grammar."""
     exchange = exchange_of(data, error=error, **fields)
     transport = ReplayTransport([exchange] * (retries + 1), rechunk=rechunk)
@@ -53,7 +63,7 @@ async def play(letter, data, rechunk=None, error="", retries=0, **fields):
     provider = HttpProvider(endpoint, dialect(api), transport, FixedClock(), sleep=no_wait)
     grammar = StreamGrammar()
     events = []
-    async for event in provider.stream(ModelRequest(ModelInfo("m"), (user("go"),))):
+    async for event in provider.stream(ModelRequest(ModelInfo("m"), history, (), tools)):
         grammar.feed(event)
         events.append(event)
     grammar.close()

@@ -77,6 +77,13 @@ def test_statuses_have_their_fault(status, code, expected):
     assert kind(status, code=code) == expected
 
 
+def test_a_key_that_is_refused_with_400_is_a_matter_of_credentials():
+    """As Gemini says it."""
+    assert kind(400, "API key not valid. Please pass a valid API key.") == "auth"
+    assert kind(400, "API key expired. Please renew the API key.") == "auth"
+    assert kind(400, "the parameter key is not valid") == "request"
+
+
 def test_an_account_without_credit_is_a_quota_error():
     assert kind(400, "Your credit balance is too low to access the API.") == "quota"
 

@@ -10,7 +10,7 @@ import re
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from providers.golden import played
+from providers.golden import AFTER_A_CALL, played
 
 from wisp.messages.codec import strict_object
 from wisp.providers.events import ArgumentsDelta, Finished, TextDelta, ThinkingDelta
@@ -151,7 +151,7 @@ def test_halves_in_two_deltas_of_thinking_are_one_character(name, words):
 def check(case, words, delta):
     letter, made = case
     pieces = pieces_of(words)
-    events = played(letter, made(pieces))
+    events = played(letter, made(pieces), history=AFTER_A_CALL)
     assert isinstance(events[-1], Finished), events[-1]
     said = "".join(getattr(b, "text", "") for b in events[-1].message.content)
     assert said == joined(pieces)

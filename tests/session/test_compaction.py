@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from agent_world import FakeTool, gate
@@ -12,18 +14,28 @@ from hypothesis import strategies as st
 from wisp.context.estimate import tokens_of
 from wisp.harness.runner import AgentHarness
 from wisp.harness.toolbox import Toolbox
-from wisp.loop.events import CompactionCompleted, CompactionStarted, ErrorReported, Event, TurnCompleted
+from wisp.loop.events import (
+    CompactionCompleted,
+    CompactionStarted,
+    ContextOverflow,
+    ContextPressure,
+    ErrorReported,
+    Event,
+    TurnCompleted,
+)
 from wisp.loop.limits import Limits
 from wisp.messages.content import Text, ToolCall
 from wisp.messages.ids import FixedClock
 from wisp.messages.laws import violations
-from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage, user
+from wisp.messages.message import AssistantMessage, Message, Native, ToolResult, UserMessage, user
 from wisp.messages.tool import plain
 from wisp.messages.usage import Usage
-from wisp.providers.base import ModelInfo, ModelRequest
+from wisp.providers.base import ModelInfo, ModelRequest, Provider
+from wisp.providers.events import Finished, ProviderEvent, Started
 from wisp.providers.scripted import ScriptedProvider, ScriptStep, call
 from wisp.session.compact import files_of, groups, plan, shortened, summary_text
 from wisp.session.fold import Fold
+from wisp.session.records import CompactionRecord
 from wisp.session.runner import CodingSession
 from wisp.session.storage import MemoryStorage
 
@@ -94,16 +106,22 @@ class World:
     """A session whose model is scripted and whose tool returns what it is told."""
 
     def __init__(
-        self, provider: ScriptedProvider, window: int, output: str = "", storage: MemoryStorage | None = None
+        self,
+        provider: ScriptedProvider,
+        window: int,
+        output: str = "",
+        storage: MemoryStorage | None = None,
+        compat: dict[str, Any] | None = None,
+        asked: Provider | None = None,
     ) -> None:
         self.storage = storage or MemoryStorage()
         self.session = CodingSession(self.storage, FixedClock(), cwd="/w", session_id="s")
         self.provider = provider
         tool = _tool("look", output) if output else FakeTool("look")
-        model = ModelInfo("m", context_window=window)
+        model = ModelInfo("m", context_window=window, compat=compat or {})
         self.session.attach(
             lambda history: AgentHarness(
-                provider,
+                asked or provider,
                 model,
                 Toolbox([tool], gate("full")),
                 FixedClock(),
@@ -139,6 +157,14 @@ async def test_old_outputs_go_first_without_asking_the_model() -> None:
     assert outcomes and set(outcomes) == {"completed"}
     assert len(provider.requests) == 13, "no summary was asked for"
     assert max(_sizes(provider)) < 16_000
+    pressed = [n for n, e in enumerate(events) if isinstance(e, ContextPressure)]
+    assert pressed, "the reason was told first"
+    for n in pressed:
+        pressure, then = events[n], events[n + 1]
+        assert isinstance(pressure, ContextPressure)
+        assert isinstance(then, CompactionStarted) and then.tokens_before == pressure.observed
+        assert (pressure.window, pressure.remaining) == (16_000, 16_000 - pressure.observed)
+        assert pressure.remaining < 4_000, "a quarter is kept free"
     assert "removed to save space" in _text_of(provider.requests[-1])
 
 
@@ -230,6 +256,8 @@ async def test_an_overflow_shortens_once_and_asks_again() -> None:
 
     turns = [(e.turn, e.outcome, e.will_retry) for e in events if isinstance(e, TurnCompleted)]
     assert turns[6:] == [(7, "failed", True), (8, "completed", False)]
+    told = [(e.turn, e.window) for e in events if isinstance(e, ContextOverflow)]
+    assert told == [(7, 1_000_000)]
     assert getattr(events[-1], "stop_reason", "") == "model_finished"
 
 
@@ -339,16 +367,28 @@ async def test_what_a_summary_cost_is_not_taken_for_nothing(summary: ScriptStep,
     assert (told.usage, told.cost_usd) == (usage, None)  # the model's price is not known
 
 
-@pytest.mark.parametrize("window", [*range(2_000, 12_000, 333), 20_000, 33_000])
-async def test_at_every_window_size_a_long_run_ends_normally(window: int) -> None:
-    """From 2,000 tokens up."""
+WINDOWS = [*range(2_000, 12_000, 7 if os.environ.get("WISP_SOAK") else 333), 20_000, 33_000]
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize("window", WINDOWS)
+async def test_at_every_window_size_a_long_run_ends_normally(window: int, sealed: bool) -> None:
+    """From 2,000 tokens up; with summaries, or the provider's own compaction where that is shorter."""
 
     class Talker(ScriptedProvider):
         """Forty calls, then done; summaries on request."""
 
-        count = 0
+        count = asked = 0
 
         async def stream(self, request: ModelRequest):  # type: ignore[no-untyped-def,override]
+            if request.compact:
+                self.asked += 1
+                native = Native(
+                    self.api, self.name, request.model.id, ('{"type":"compaction"}' + " " * 2_000,)
+                )
+                yield Started()
+                yield Finished(AssistantMessage((), usage=Usage(9, 9), native=native))
+                return
             if request.tools:
                 self.count += 1
             step = (
@@ -363,9 +403,13 @@ async def test_at_every_window_size_a_long_run_ends_normally(window: int) -> Non
                 yield event
 
     provider = Talker([])
-    events = await World(provider, window, output="w" * 900).say("go")
+    world = World(provider, window, output="w" * 900, compat={"compaction": True} if sealed else {})
+    events = await world.say("go")
 
     assert getattr(events[-1], "stop_reason", "") == "model_finished"
+    assert bool(provider.asked) <= sealed
+    assert not sealed or provider.asked or window > 4_500, "cutting outputs is enough in larger ones"
+    assert Fold(world.storage.records).state.context == world.session.state.context
     asked = [r for r in provider.requests if r.tools]
     assert max(sum(map(tokens_of, r.messages)) for r in asked) < window
     assert all(violations(r.messages) == [] for r in asked)
@@ -391,3 +435,29 @@ def test_every_file_of_an_edit_and_a_skill_that_a_person_started_are_kept() -> N
     assert "The skill release was loaded and still holds:" in text
     tight = summary_text("", history, "m4", 10)
     assert "to be loaded again where they matter: release" in tight and "still holds" not in tight
+
+
+async def test_a_service_that_answers_instead_of_compacting_is_asked_once_and_a_summary_made() -> None:
+    """A provider of an extension may not know the question."""
+    provider = ScriptedProvider([])
+    asked: list[ModelRequest] = []
+
+    class Plain:
+        name, api = "p", "scripted"
+
+        async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+            asked.append(request)
+            step = "the account" if not request.tools and not request.compact else "words " * 700
+            async for event in ScriptedProvider([step]).stream(request):
+                yield event
+
+    world = World(provider, 10_000, compat={"compaction": True}, output="x", asked=Plain())
+    events: list[Event] = []
+    for number in range(14):
+        events += await world.say(f"prompt {number}")
+    assert sum(request.compact for request in asked) == 1
+    made = [r.body for r in world.storage.records if isinstance(r.body, CompactionRecord)]
+    assert len(made) > 1
+    assert {record.native for record in made} == {None}
+    assert all("the account" in record.summary for record in made)
+    assert [e for e in events if isinstance(e, ErrorReported) and "answered as to any request" in e.message]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from tools.conftest import Bench
 
 from wisp.messages.tool import ToolFailure
-from wisp.tools.edit import Change, plan_edits
+from wisp.tools.edit import Change
+from wisp.tools.planning import plan_edits
 from wisp.workspace.text import DEFAULT_FALLBACKS
 
 SOAK = os.environ.get("WISP_SOAK") == "1"
@@ -369,3 +371,34 @@ def test_places_beyond_many_that_only_look_alike_are_found_too() -> None:
     assert caught.value.code == "not_unique"
     plan = plan_edits(text.encode(), [Change('".', "!", replace_all=True)], "f", DEFAULT_FALLBACKS)
     assert plan.data.decode() == "!x " + "\u201c\u2026 " * 12_000 + "!y"
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_name_that_differs_only_in_its_unicode_form_or_spaces_is_the_file_that_is_there(
+    bench: Bench, calls: int
+) -> None:
+    """As for reading: macOS writes other forms and spaces than a model does."""
+    names = {"u\u0308ber.txt": "\u00fcber.txt", "at 3\u202fPM.txt": "at 3 PM.txt"}
+    for there, said in names.items():
+        (bench.folder / there).write_text("one\n")
+        other = "other of " + said
+        (bench.folder / other).write_text("one\n")
+        edits: list[dict[str, Any]] = [{"old_text": "one", "new_text": "two"}]
+        if calls == 2:
+            edits.append({"old_text": "one", "new_text": "two", "path": other})
+        outcome = bench.call("edit", path=said, edits=edits)
+        assert not outcome.is_error, outcome.text
+        assert (bench.folder / there).read_text() == "two\n"
+    assert sorted(os.listdir(bench.folder)) == sorted(
+        [*names, *(f"other of {said}" for said in names.values())]
+    )
+
+
+def test_a_file_that_is_not_there_is_refused_with_names_that_come_near(bench: Bench) -> None:
+    (bench.folder / "settings.py").write_text("one\n")
+    outcome = bench.edit("setings.py", "one", "two")
+    assert (outcome.code, outcome.text) == (
+        "not_found",
+        "error (not_found): setings.py does not exist; did you mean settings.py?",
+    )
+    assert bench.edit("else", "one", "two").text.endswith("use write to create it")

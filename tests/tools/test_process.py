@@ -51,6 +51,18 @@ def test_it_reads_what_is_new_and_takes_input(bench: Bench) -> None:
     assert (late.code, late.is_error) == ("not_running", True)
 
 
+def test_on_a_terminal_it_is_typed_to_and_answers(bench: Bench) -> None:
+    outcome = bench.call("bash", command="read -r -p 'name? ' n; echo hi $n; cat", background=True, tty=True)
+    assert not outcome.is_error
+    said = outcome.text + bench.call("process", operation="write", id="p1", input="Ada\n").text
+    while "hi Ada" not in said:  # its question, what was typed and the answer come as they come
+        news = bench.call("process", operation="read", id="p1", wait=20)
+        assert "running" in news.text
+        said += news.text
+    assert "name? " in said
+    bench.call("process", operation="stop", id="p1")
+
+
 def test_a_person_is_shown_which_command_gets_the_input(bench: Bench) -> None:
     name = _start(bench, "cat")
     prepared = bench.tools["process"].prepare({"operation": "write", "id": name, "input": "rm x\n"})

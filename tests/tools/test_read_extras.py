@@ -6,10 +6,12 @@ import base64
 import json
 import subprocess
 import sys
+import threading
 import zlib
 from io import BytesIO
 from pathlib import Path
 
+import pypdf
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,8 +19,10 @@ from PIL import Image as Pillow
 from tools.conftest import Bench
 
 from wisp.messages.content import Image, Text
+from wisp.tools import pdfpages
 from wisp.tools.notebook import as_lines, cells_of
 from wisp.tools.render import MAX_BYTES
+from wisp.workspace.stop import StopToken
 
 
 def _picture(bench: Bench, name: str) -> tuple[str, str, bytes]:
@@ -246,6 +250,32 @@ def test_a_page_that_unpacks_to_megabytes_is_said_and_not_read(bench: Bench) -> 
 
     assert "too large" in text or "cannot be read" in text
     assert len(text) < MAX_BYTES
+
+
+def _slow(pages: int) -> bytes:
+    """Pages of many drawing commands, each below the limit for one."""
+    return _pdf(*["x) Tj " + "q Q " * 900_000 + "(y"] * pages)
+
+
+def test_reading_a_pdf_that_takes_long_settles_at_once_when_it_is_stopped(bench: Bench) -> None:
+    (bench.folder / "slow.pdf").write_bytes(_slow(20))
+    prepared, stop = bench.prepare("read", path="slow.pdf"), StopToken()
+    timer = threading.Timer(0.3, stop.stop)
+    timer.start()
+    assert bench.run(prepared, stop).code == "cancelled"
+    assert not subprocess.run(["pgrep", "-f", "pdfpages.py"], capture_output=True, check=False).stdout
+
+
+@pytest.mark.parametrize(("memory", "seconds"), [(60 << 20, 60), (1 << 30, 1)])
+def test_the_reader_of_pdfs_ends_at_its_limits_and_says_nothing(memory: int, seconds: int) -> None:
+    program = Path(pdfpages.__file__)
+    folder = Path(pypdf.__file__).parents[1]
+    words = [str(folder), "1", "20", "50000", str(memory), str(seconds)]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(program), *words], input=_slow(20), capture_output=True, check=False
+    )
+    assert (done.returncode != 0) or b"damaged" in done.stdout
+    assert b"pages" not in done.stdout
 
 
 @pytest.mark.parametrize(

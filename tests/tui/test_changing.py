@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from textual import events
+from textual.app import App
 
+from wisp.frontends.tui.changes import Changes, Hunk, Outcome
 from wisp.frontends.tui.changing import editable
 from wisp.frontends.tui.hunklist import hunks
+from wisp.frontends.tui.look import DARK, LOOKS, theme_of
 
 CALLS = [
     ({"command": "ls", "timeout": 3}, "ls", {"command": "NEW", "timeout": 3}),
@@ -52,3 +56,34 @@ def test_every_hunk_of_every_file_is_one_with_its_file_named() -> None:
     assert [part.split("\n")[1] for part in found] == ["+++ b/x", "+++ b/x", "+++ b/y"]
     assert found[1] == "--- a/x\n+++ b/x\n@@ -9 +9 @@\n-c\n+d\n"
     assert found[2].endswith("--- not a header\n+++ nor this\n z\n")
+
+
+async def test_a_comment_that_is_typed_at_once_is_written_and_does_nothing_else() -> None:
+    """Letters that mean something on the page come before the field has the focus."""
+
+    class Page(App[None]):
+        def __init__(self) -> None:
+            super().__init__()
+            for look in LOOKS.values():
+                self.register_theme(theme_of(look))
+            self.theme = DARK.name
+            self.left: list[Outcome | None] = []
+
+        def on_mount(self) -> None:
+            diff = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b\n"
+            self.push_screen(Changes(DARK, 1, [Hunk("changed", diff)] * 2), self.left.append)
+
+    app = Page()
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        for key in ("c", *"so u", "enter", "down", "c", *"qs", "enter"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await pilot.pause()
+        await pilot.pause()
+        assert app.left == []
+        await pilot.press("s")
+        await pilot.pause()
+
+    (outcome,) = app.left
+    assert outcome is not None
+    assert [line for line in outcome.comments.split("\n") if line in ("so u", "qs")] == ["so u", "qs"]

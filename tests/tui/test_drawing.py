@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from wisp.frontends.tui import graphemes, keys
 from wisp.frontends.tui.diffs import diff_lines, is_diff
 from wisp.frontends.tui.entries import Card, Looked, Said
-from wisp.frontends.tui.feed import add_card, told
+from wisp.frontends.tui.feed import add_card
 from wisp.frontends.tui.lines import console
 from wisp.frontends.tui.look import LOOKS, Look
 from wisp.frontends.tui.markdown import coloured
+from wisp.frontends.tui.past import told
 from wisp.frontends.tui.rank import ranked
 from wisp.messages.content import Text, ToolCall
 from wisp.messages.message import AssistantMessage, ToolResult, user
@@ -205,11 +206,35 @@ def test_exactly_the_names_with_the_letters_in_order_are_offered(query: str, nam
 
 @pytest.mark.parametrize(
     "text",
-    ["👨‍👩‍👧‍👦", "🇩🇪", "🇩🇪🇫🇷", "e\u0301", "กำ", "❤️", "👍🏽", "a世b"],
+    [
+        "👨‍👩‍👧‍👦",
+        "🇩🇪",
+        "🇩🇪🇫🇷",
+        "e\u0301",
+        "กำ",
+        "❤️",
+        "👍🏽",
+        "a世b",
+        "की",
+        "\u1112\u1161\u11ab",
+        "하\u11ab\u1100",
+    ],
 )
 def test_the_cursor_never_stands_within_a_character(text: str) -> None:
     """Through it and back: the same places; by Unicode's own list of what belongs together."""
-    counts = {"👨‍👩‍👧‍👦": 1, "🇩🇪": 1, "🇩🇪🇫🇷": 2, "e\u0301": 1, "❤️": 1, "👍🏽": 1, "a世b": 3}
+    counts = {
+        "👨‍👩‍👧‍👦": 1,
+        "🇩🇪": 1,
+        "🇩🇪🇫🇷": 2,
+        "e\u0301": 1,
+        "❤️": 1,
+        "👍🏽": 1,
+        "a世b": 3,
+        "กำ": 1,
+        "की": 1,
+        "\u1112\u1161\u11ab": 1,
+        "하\u11ab\u1100": 2,
+    }
     places = [0]
     while places[-1] < len(text):
         places.append(graphemes.after(text, places[-1]))

@@ -219,13 +219,12 @@ def test_what_is_said_during_a_run_steers_it_or_waits_for_its_end(world: Open) -
     assert "taken back" not in said(server, 2)
 
 
-@pytest.mark.parametrize("step", [WAITING, SLOW], ids=["a command", "an answer"])
-def test_escape_stops_the_run_and_keeps_what_is_written(step: dict[str, Any], world: Open) -> None:
+def test_escape_stops_the_run_and_keeps_what_is_written(world: Open) -> None:
     """The draft stays, the next prompt is answered."""
-    program, _ = world(step, {"text": "Here I am."})
+    program, _ = world(SLOW, {"text": "Here I am."})
     with Screen(program, "--permission-mode", "auto") as screen:
         ask(screen, "begin")
-        screen.wait("word word" if step is SLOW else "running bash")
+        screen.wait("word word")
         screen.type("my draft")
         screen.wait("│ my draft")
         screen.keys("Escape")
@@ -233,6 +232,42 @@ def test_escape_stops_the_run_and_keeps_what_is_written(step: dict[str, Any], wo
         assert "│ my draft" in shown
         screen.keys("Enter")
         screen.wait("Here I am.")
+
+
+def test_escape_stops_one_thing_at_a_press_the_command_and_then_the_run(world: Open) -> None:
+    """What Esc would stop is named; the model is told of the first, draft and queue stay through both."""
+    program, server = world(WAITING, SLOW)
+    with Screen(program, "--permission-mode", "auto") as screen:
+        ask(screen, "begin")
+        screen.wait("esc stops the command")
+        screen.type("later on")
+        screen.keys("M-Enter")
+        screen.wait("later later on")
+        screen.type("my draft")
+        screen.wait("│ my draft")
+        screen.keys("Escape")
+        screen.wait("word word")
+        screen.wait("esc stops the run")
+        assert "did not stop the rest of your work" in str(server.requests[-1].json["messages"][-1])
+        screen.keys("Escape")
+        shown = screen.wait("! stopped")
+
+    assert "│ my draft" in shown
+    assert "later on" in shown
+    assert len(server.requests) == 2
+
+
+def test_escape_twice_stops_the_run_also_where_a_command_runs(world: Open) -> None:
+    """A person who wants all of it stopped need not look."""
+    program, server = world(WAITING, SLOW)
+    with Screen(program, "--permission-mode", "auto") as screen:
+        ask(screen, "begin")
+        screen.wait("esc stops the command")
+        screen.keys("Escape", "Escape")
+        screen.wait("! stopped")
+        screen.gone("esc stops")
+
+    assert len(server.requests) <= 2
 
 
 def test_leaving_during_a_run_says_so_and_leaves_no_process(world: Open) -> None:
@@ -357,7 +392,9 @@ def test_wide_and_combining_characters_stay_in_their_cells(world: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["SIGTERM", "SIGHUP"]
+    ("number", "code"),
+    [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131), (signal.SIGUSR1, 138)],
+    ids=lambda value: value.name if isinstance(value, signal.Signals) else "",
 )
 def test_a_signal_restores_the_terminal(number: int, code: int, world: Open) -> None:
     """In the middle of an answer; the conversation is kept."""
@@ -593,3 +630,48 @@ def test_the_inline_screen_leaves_what_was_above_it(world: Open) -> None:
         screen.keys("C-c")
 
         assert screen.ended()[1] == "icanon"
+
+
+@pytest.mark.parametrize(("width", "height"), [(100, 30), (40, 12)])
+def test_what_the_terminal_moved_itself_is_what_would_have_been_drawn(
+    width: int, height: int, world: Open
+) -> None:
+    """A reply with wide characters, code and tables runs through; then everything is drawn anew."""
+    part = "## 漢字 heading\n\nSome *words* 👩‍🚀 with `code`.\n\n- one\n- two\n\n```python\nx = 1  # why\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+    text = "".join(f"{number} {part}" for number in range(20)) + "the last words"
+    program, _ = world({"text": text, "pause": 0.01, "delta": 40})
+    with Screen(program, "go", width=width, height=height) as screen:
+        screen.wait(lambda text: "the last words" in text and "esc stops" not in text)
+        transcript = slice(0, height - 5)  # the composer below it has a cursor that blinks
+        moved = screen.text(styled=True).split("\n")[transcript]
+        screen.keys("C-l")
+        time.sleep(0.5)
+
+        assert screen.text(styled=True).split("\n")[transcript] == moved
+
+
+def test_what_was_typed_before_the_program_was_up_is_said(world: Open) -> None:
+    """A person types ahead: the text is neither lost nor needs a second Enter."""
+    program, server = world({"text": "The answer."})
+    argv = ["sh", "-c", 'sleep 1; exec "$@"', "sh", *program.argv]
+    with Screen(program, argv=argv) as screen:
+        screen.type("typed ahead\r")
+        screen.wait("The answer.")
+
+    assert "typed ahead" in said(server)
+
+
+def test_a_paste_without_marks_is_one_paste_inline_too(world: Open) -> None:
+    """1,300 characters with line feeds at once: nothing is sent until Enter is pressed, and nothing is lost."""
+    program, server = world({"text": "understood"})
+    text = "".join(f"line {number:03} of some text\r" for number in range(56))
+    with Screen(program, "--inline") as screen:
+        screen.ready()
+        screen.type(text)
+        screen.wait("[pasted #1: 57 lines]")
+        assert server.requests == []
+        screen.keys("Enter")
+        screen.wait("understood")
+
+    assert "line 000 of" in said(server) and "line 055 of" in said(server)
+    assert len(server.requests) == 1

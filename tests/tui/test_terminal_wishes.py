@@ -134,6 +134,23 @@ def test_keys_that_are_under_way_when_it_ends_do_not_reach_the_shell(program: Pr
     assert b"[120" not in terminal.seen  # the terminal would echo what nobody took
 
 
+def test_keys_that_come_late_over_a_slow_connection_do_not_reach_the_shell_either(program: Program) -> None:
+    """300 ms after the end began; the terminal has answered before, so its next answer is waited for."""
+    terminal = Raw(program)
+    terminal.until(b"all keys")
+    os.write(terminal.fd, b"\x1b]11;rgb:0000/0000/0000\x1b\\x")
+    terminal.until(b"x")
+    os.kill(terminal.pid, signal.SIGTERM)
+    terminal.until(b"\x1b[c")
+    time.sleep(0.3)
+    os.write(terminal.fd, b"\x1b[120;1:3u\x1b[121;1:3u\x1b[?62;22c")
+    while terminal.read() and os.waitpid(terminal.pid, os.WNOHANG) == (0, 0):
+        pass
+
+    assert b"[120" not in terminal.seen and b"62;22" not in terminal.seen
+    assert terminal.seen.index(b"\x1b[c") < terminal.seen.index(b"\x1b[?1049l", 200)
+
+
 @pytest.mark.skipif(needs_tmux, reason="tmux is not here")
 def test_keys_of_the_person_work_and_conflicts_are_told(world: Open) -> None:
     """`screen.keys`."""
@@ -152,3 +169,30 @@ def test_keys_of_the_person_work_and_conflicts_are_told(world: Open) -> None:
         screen.keys("Escape")
         screen.ready()
         assert "test-model ·" not in screen.text()
+
+
+@pytest.mark.skipif(needs_tmux, reason="tmux is not here")
+def test_words_stand_in_the_place_of_marks_where_the_screen_is_read_aloud(world: Open) -> None:
+    """Said, done, failed, told; and nothing is drawn with lines, neither by Wisp nor by Markdown."""
+    program, _ = world(
+        {
+            "thinking": "hm",
+            "calls": [
+                {"name": "read", "arguments": {"path": "calculator.py"}},
+                {"name": "read", "arguments": {"path": "nothing.py"}},
+            ],
+        },
+        {"text": "# Title\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quoted\n\n---\n\nThe end."},
+    )
+    settings = program.home / "config" / "settings.toml"
+    settings.write_text(settings.read_text() + "\n[screen]\nreader = true\n")
+    with Screen(program, "look at both") as screen:
+        shown = screen.wait("The end.")
+        screen.type("/")
+        menu = screen.wait("> /")
+
+    assert "you: look at both" in shown
+    assert "done: " in shown
+    assert "failed: " in shown
+    drawn = [char for char in shown + menu if "\u2190" <= char <= "\u2bff" or "\u2800" <= char <= "\u28ff"]
+    assert drawn in ([], ["•"] * len(drawn))

@@ -208,3 +208,15 @@ def test_the_terminals_cursor_stands_at_the_caret_in_every_field(world: Open) ->
         screen.wait("Sent before")
         screen.type("世b")
         at(" 世b", 4)
+
+
+def test_a_file_name_with_a_line_feed_is_one_row_of_the_menu(world: Open) -> None:
+    """And it is what is put in."""
+    program, _ = world()
+    (program.project / "new\nline.txt").write_text("x")
+    with Screen(program) as screen:
+        screen.ready()
+        screen.type("@newl")
+        shown = screen.wait("new\\nline")
+
+    assert "❯ new\\nline.txt" in shown

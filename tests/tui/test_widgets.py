@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
@@ -17,6 +18,7 @@ from wisp.frontends.tui.composer import Composer
 from wisp.frontends.tui.dialog import GUARD, PAUSE, Ask, Choice, Dialog
 from wisp.frontends.tui.entries import Answer, Card, Entry, Note, Said
 from wisp.frontends.tui.feed import Feed
+from wisp.frontends.tui.field import Field
 from wisp.frontends.tui.look import DARK, theme_of
 from wisp.frontends.tui.past import FAR, PAGE, Past
 from wisp.frontends.tui.transcript import Transcript
@@ -428,3 +430,28 @@ async def test_five_thousand_turns_leave_no_more_than_fifty_megabytes_behind() -
             turn(number)
 
         assert (resident() - before) / 2**20 < 50
+
+
+@pytest.mark.parametrize("text", ["one\rtwo\rthree", "one\ntwo\nthree", "one\r\n  two\r\nthree\r\n"])
+async def test_a_paste_of_lines_into_one_line_keeps_all_its_words(text: str) -> None:
+    """Filters and comments; whatever ends the lines, and nothing is sent."""
+    sent: list[str] = []
+
+    class Page(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Field("a z")
+
+        def on_input_submitted(self) -> None:
+            sent.append("sent")
+
+    app = Page()
+    async with app.run_test() as pilot:
+        field = app.query_one(Field)
+        field.focus()
+        field.cursor_position = 2
+        await pilot.pause()
+        field.post_message(events.Paste(text))
+        await pilot.pause()
+
+    assert field.value == "a one two threez"
+    assert sent == []

@@ -28,7 +28,8 @@ def tokens_of_text(text: str) -> int:
 def tokens_of(message: Message) -> int:
     """Tokens of one message with what frames it."""
     if isinstance(message, Notice):
-        return MESSAGE_OVERHEAD + tokens_of_text(message.text)
+        items = message.native.items if message.native is not None else ()
+        return MESSAGE_OVERHEAD + (sum(map(tokens_of_text, items)) or tokens_of_text(message.text))
     return MESSAGE_OVERHEAD + sum(map(_block, message.content))
 
 

@@ -30,6 +30,7 @@ from wisp.workspace.stop import Stopped, StopToken
 T = TypeVar("T")
 
 CHANGED = "the operation is no longer the one that was approved; repeat the call"
+BY_PERSON = "stopped by the user, who did not stop the rest of your work"
 SHOWN = 4_000
 """Characters of arguments that a person wrote which the model is told."""
 
@@ -128,6 +129,8 @@ class Toolbox:
         self.gate = gate
         self._written: dict[str, int] = {}
         self._pool: ThreadPoolExecutor | None = None
+        self._running: dict[str, StopToken] = {}
+        """Calls that run in a thread, each with what stops it."""
 
     def offer(self, tools: Sequence[Tool]) -> None:
         """Offer these from the next request on; calls that were prepared before keep their tool."""
@@ -266,6 +269,7 @@ class Toolbox:
                 outcome: ToolOutcome = await prepared.run(context)
             else:
                 blocking: Callable[[RunContext], Any] = prepared.run
+                self._running[call_id] = token
                 outcome = await self._in_thread(lambda: blocking(context), token)
             outcome = await self._hooked(call_id, prepared, outcome)
         except ToolFailure as failure:
@@ -274,9 +278,22 @@ class Toolbox:
             token.stop()  # for what a coroutine may have started in a thread
             outcome = ToolOutcome((Text("stopped: the user interrupted"),), True, "cancelled")
         finally:
+            self._running.pop(call_id, None)
             for name in prepared.resources:
                 self._written[name] = self._written.get(name, 0) + 1
+        if token.reason == BY_PERSON and outcome.code == "cancelled":
+            outcome = noted(outcome, BY_PERSON)
         return self.masker.outcome(msgspec.structs.replace(outcome, content=clean_blocks(outcome.content)))
+
+    def stop_calls(self) -> bool:
+        """Stop the calls that run in a thread, as a person wants it; the run goes on.
+
+        Returns whether there were any that nobody had stopped yet.
+        """
+        running = [token for token in self._running.values() if not token.stopped]
+        for token in running:
+            token.stop(BY_PERSON)
+        return bool(running)
 
     async def _hooked(self, call_id: str, prepared: Prepared, outcome: ToolOutcome) -> ToolOutcome:
         """After a call: a stop ends the hooks, and what the call did is still told."""

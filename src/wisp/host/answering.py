@@ -6,24 +6,23 @@ Owns nothing: it reads the host and the stored files of the moment it is asked i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 from wisp.host import queries as ask
 from wisp.host.client import CommandRefused
 from wisp.host.events import CredentialsShown
 from wisp.host.external import PREFIX
+from wisp.host.past import PastMessages
 from wisp.host.reports import cost_text
 from wisp.host.service import SessionHost
 from wisp.host.small import HostLibrary
-from wisp.messages.message import Message
+from wisp.session.branches import Entry
 from wisp.session.catalog import SessionInfo
-from wisp.session.open import opened_tree
-
-Found = tuple[SessionInfo, ...]
 
 
-async def answer(query: ask.Query, host: SessionHost, library: HostLibrary) -> Any:
+async def answer(query: ask.Query, host: SessionHost, library: HostLibrary, past: PastMessages) -> Any:
     """The answer to a query that changes nothing of the conversation.
 
     Raises:
@@ -33,7 +32,7 @@ async def answer(query: ask.Query, host: SessionHost, library: HostLibrary) -> A
     if isinstance(query, ask.GetState):
         return ask.State(host.snapshot(), host.view, host.running, host.queue)
     if isinstance(query, ask.GetMessages):
-        return await asyncio.to_thread(page, host, query.before, _bounded(query.limit))
+        return await _page(past, query.before, _bounded(query.limit))
     if isinstance(query, ask.GetMcp):
         now = host.snapshot()
         return ask.Servers(now.mcp_servers, tuple(name for name in now.tools if name.startswith(PREFIX)))
@@ -59,7 +58,8 @@ def _stored(query: ask.Query, host: SessionHost, library: HostLibrary) -> Callab
     if isinstance(query, ask.GetModels):
         return lambda: tuple(library.models(query.words, all_=query.all))
     if isinstance(query, ask.ListSessions):
-        return lambda: _sessions(query, host, library)
+        most = _bounded(query.limit)
+        return lambda: tuple(islice(sessions(host, library, query.text, query.everywhere), most))
     if isinstance(query, ask.GetTree):
         return lambda: _tree(query, host)
     if isinstance(query, ask.StoreKey):
@@ -76,30 +76,20 @@ def _stored(query: ask.Query, host: SessionHost, library: HostLibrary) -> Callab
     raise CommandRefused(f"{type(query).__name__} is not answered here")
 
 
-def page(host: SessionHost, before: str, limit: int) -> ask.MessagePage:
+async def _page(past: PastMessages, before: str, limit: int) -> ask.MessagePage:
     """The last `limit` messages, or the last before the one whose id is `before`.
 
     Raises:
         CommandRefused: there is no such message.
         OSError: the session cannot be read.
     """
-    state = host.session.state
-    if not state.earlier.count:
-        held = list(state.messages)
-        return _page([m.id for m in held], before, limit, held.__getitem__)
-    with opened_tree(host.session.where) as tree:
-        ids = tree.fold.path(tree.fold.state.leaf)
-        return _page(ids, before, limit, lambda place: tree.fold.message(ids[place]))
-
-
-def _page(ids: list[str], before: str, limit: int, read: Callable[[int], Message]) -> ask.MessagePage:
+    ids = await past.ids()
     if before and before not in ids:
         raise CommandRefused(f"there is no message {before!r} in this conversation")
     end = ids.index(before) if before else len(ids)
     first = max(0, end - limit)
-    return ask.MessagePage(
-        tuple(read(place) for place in range(first, end)), ids[first] if first else "", len(ids)
-    )
+    messages = tuple(await past.slice(first, end))
+    return ask.MessagePage(messages, ids[first] if first else "", len(ids))
 
 
 def _skills(library: HostLibrary) -> ask.Skills:
@@ -107,21 +97,22 @@ def _skills(library: HostLibrary) -> ask.Skills:
     return ask.Skills(tuple(rows), notes)
 
 
-def _sessions(query: ask.ListSessions, host: SessionHost, library: HostLibrary) -> tuple[SessionInfo, ...]:
+def sessions(host: SessionHost, library: HostLibrary, text: str, everywhere: bool) -> Iterable[SessionInfo]:
+    """Kept conversations of this folder or of all, newest first; with `text` those in which it was said."""
     store = library.store()
-    cwd = None if query.everywhere else host.snapshot().cwd
-    if not query.text:
-        return tuple(store.listed(cwd)[: _bounded(query.limit)])
-    found = (shown.info for shown in store.find(query.text, cwd))
-    return tuple(info for _, info in zip(range(_bounded(query.limit)), found, strict=False))
+    cwd = None if everywhere else host.snapshot().cwd
+    return (shown.info for shown in store.find(text, cwd)) if text else store.listed(cwd)
+
+
+def tree(host: SessionHost) -> list[Entry]:
+    """Every message of this conversation with its branches; empty where it is not kept."""
+    from wisp.host.store import tree_of
+
+    return tree_of(host.session.where) if host.session.where else []
 
 
 def _tree(query: ask.GetTree, host: SessionHost) -> ask.Tree:
-    from wisp.host.store import tree_of
-
-    if not host.session.where:
-        return ask.Tree((), 0)
-    rows = tree_of(host.session.where)
+    rows = tree(host)
     first = max(0, query.after)
     return ask.Tree(tuple(rows[first : first + _bounded(query.limit)]), len(rows))
 

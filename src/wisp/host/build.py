@@ -7,7 +7,6 @@ untrusted folder is read, nothing is started, and no connection is made.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -33,7 +32,6 @@ from wisp.host.instructions import instruction_stack
 from wisp.host.mending import changes_folder, recover
 from wisp.host.models import ConfigError
 from wisp.host.news import HostNews
-from wisp.host.paths import NO_HOME
 from wisp.host.paths import environment as process_environment
 from wisp.host.plugging import (
     load_extensions,
@@ -52,16 +50,15 @@ from wisp.host.settings import (
     absolute,
 )
 from wisp.host.snapshot import Snapshot
+from wisp.host.storing import storage_for
 from wisp.host.tooling import attribution, built_in_tools, offered
 from wisp.loop.boundary import Boundary
 from wisp.messages.content import UserBlock
 from wisp.messages.ids import Clock, SystemClock
 from wisp.providers.base import Provider
 from wisp.providers.transport import Transport
-from wisp.session.catalog import latest, resolve, session_path
-from wisp.session.lock import Locked
 from wisp.session.ports import FileHistory
-from wisp.session.storage import MemoryStorage, Storage
+from wisp.session.storage import Storage
 from wisp.tools.base import Tool
 from wisp.tools.ledger import ReadLedger
 from wisp.workspace.background import Background, Backgrounds
@@ -124,21 +121,25 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     env, clock = process_environment(), SystemClock()
     configured = configure(request, env, clock)
     settings = configured.settings
+    if settings.login_path or request.editor:
+        from wisp.host.loginpath import wanted, widened
+
+        if wanted(settings.login_path, request.editor, env):
+            env = await widened(env, clock.monotonic)
     extensions = await load_extensions(request, configured, env, clock)
     service, workspace = await _foundation(request, own, configured, env, clock, extensions)
     questions = PendingQuestions() if request.converses and own.questioner is None else None
     pending = PendingApprovals() if request.interactive and own.approver is None else None
     key_names = [table.api_key_env for table in settings.providers.values() if table.api_key_env]
     child_env = child_environment(env, key_names, settings.environment)
-    if request.own_process:
-        _close_to_others(env, key_names, any(choice.endpoint.key for choice in service.choices))
+    _close_to_others(request, env, key_names, any(choice.endpoint.key for choice in service.choices))
     backgrounds = Backgrounds()
     mended = recover(changes_folder(configured.cwd, configured.paths.state))
     box = make_box(workspace, configured, env, clock)
     talks = own.questioner or questions
     external.begin(configured, workspace, env, clock, box, talks)
     stack = instruction_stack(configured, workspace, clock, own.prompt)
-    ledger = ReadLedger()
+    ledger = ReadLedger(request.buffers)
     hooks = make_hooks(settings, workspace, child_env, clock, ledger, extensions)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     asked, fixed = own.approver or pending, own.provider is not None
@@ -157,7 +158,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     outside = await external.tools(not request.converses, settings.max_time, own.hurry)
     told = [block("program", text, "the calling program") for text in own.instructions]
     blocks = [*stack.blocks, *external.blocks(), *await plugged_blocks(extensions), *told, *wish]
-    storage, resumed, session_id = _storage(request, configured, clock, own.storage)
+    kept = storage_for(request, configured, clock, own.storage)
     host = assemble_host(
         provider=service.provider,
         model=service.model,
@@ -173,7 +174,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             skills=stack.skills,
             news=news,
             values={"ATTRIBUTION": attribution(settings)},
-            files=_file_history(storage, workspace, configured),
+            files=_file_history(kept.storage, workspace, configured),
             prices={(c.endpoint.name, c.model.id): c.model.price for c in service.choices[1:]},
             save_plan=_plan_saver(configured, clock),
             hooks=hooks.calls if hooks is not None else None,
@@ -182,9 +183,9 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             attach=_attacher(built_in, gate, request.attach),
             external=external,
         ),
-        storage=storage,
-        session_id=session_id,
-        resumed=resumed,
+        storage=kept.storage,
+        session_id=kept.new_id,
+        resumed=kept.resumed,
         cwd=configured.cwd,
         blocks=blocks,
         settings=settings,
@@ -194,6 +195,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
             *map(str, configured.resolved.problems),
             *service.notes,
             *mended,
+            *kept.notes,
             *stack.notes,
             *external.notes,
             *delegation.notes,
@@ -270,8 +272,12 @@ def _checking(
     return AnswerCheck(schema_judge(schema), clock, inner), [told]
 
 
-def _close_to_others(env: Mapping[str, str], key_names: Sequence[str], has_key: bool) -> None:
-    """Keep other processes from reading credentials in this one, where it has any."""
+def _close_to_others(
+    request: OpenRequest, env: Mapping[str, str], key_names: Sequence[str], has_key: bool
+) -> None:
+    """Keep other processes from reading credentials in this one, where it is ours and has any."""
+    if not request.own_process:
+        return
     secret = env.keys() - without_secrets(env, key_names).keys()
     if secret or has_key:
         from wisp.workspace.private import keep_private
@@ -339,45 +345,3 @@ def _tell_variables(
     assert isinstance(transport, RecordingTransport | ReplayTransport)
     place = next((found.text for found in blocks if found.name == "environment"), "")
     transport.variables = {"environment": place, "cwd": snapshot.cwd, "session_id": snapshot.session_id}
-
-
-def _storage(
-    request: OpenRequest, configured: Configured, clock: Clock, own: Storage | None
-) -> tuple[Storage, bool, str]:
-    """`(storage, whether it continues something, the id of a new session)`."""
-    from wisp.session.journal import FileJournal
-    from wisp.session.whole import create_private_folder
-
-    new_id = request.session_id or clock.new_id()
-    if own is not None:
-        return own, False, new_id
-    if request.no_session:
-        return MemoryStorage(), False, new_id
-    base = configured.session_base
-    try:
-        path = None
-        if request.fork:
-            from wisp.host.store import SessionStore
-
-            source, _, entry = request.fork.partition("@")
-            path = SessionStore(base, clock).fork(source, entry).path
-        elif request.resume:
-            path = resolve(base, request.resume)
-        elif request.continue_:
-            path = latest(base, configured.cwd)
-        resumed = path is not None
-        path = path or session_path(base, configured.cwd, new_id)
-        create_private_folder(os.path.dirname(path))
-        return FileJournal(path), resumed, new_id
-    except LookupError as exc:  # no such session, or no such entry in it
-        raise OpenFailed(str(exc.args[0]), 2) from None
-    except Locked as exc:
-        raise OpenFailed(f"{exc}; wait for it, or start a new session", 1) from None
-    except OSError as exc:
-        why = f"{exc.filename or base}: {exc.strerror or exc}"
-        if base.startswith(NO_HOME):
-            why = "no home folder is known: set HOME, or WISP_HOME to a folder that wisp may write in"
-        raise OpenFailed(
-            f"the session cannot be kept ({why}); use --session-dir DIR, or --no-session to keep nothing",
-            1,
-        ) from None

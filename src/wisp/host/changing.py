@@ -64,7 +64,7 @@ def settings_schema() -> dict[str, Any]:
 def _names(key: str) -> list[str]:
     try:
         table: Any = tomllib.loads(f"{key} = 0")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         raise OpenFailed(f"{key!r} is no name of a setting; see 'wisp config show'", 2) from None
     names = []
     while isinstance(table, dict):
@@ -79,7 +79,7 @@ def _meanings(value: str | None) -> list[Any]:
         return [None]
     try:
         found = tomllib.loads(f"value = {value}")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return [value]
     return [found["value"], value] if len(found) == 1 else [value]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
@@ -45,6 +45,8 @@ class OpenRequest(msgspec.Struct, frozen=True):
     yes: bool = False
     own_process: bool = False
     """The process is wisp's from start to end, so that it may be closed to debuggers and core dumps."""
+    editor: bool = False
+    """An editor started the process, perhaps with a shorter PATH than the person has in a shell."""
     trust: bool = False
     no_project: bool = False
     strict_config: bool = False
@@ -52,6 +54,9 @@ class OpenRequest(msgspec.Struct, frozen=True):
     """A file with the JSON Schema that final answers must fit."""
     attach: tuple[str, ...] = ()
     """Files that go along with the first prompt."""
+    buffers: Callable[[str], str | None] | None = None
+    """From an absolute path to what the user's editor shows of that file, saved or not; None where it cannot
+    say.  Called in threads of tools, and may block them."""
     record: str = ""
     replay: str = ""
 

@@ -39,9 +39,10 @@ class FollowUp(Command, frozen=True, tag="follow_up"):
 
 
 class Cancel(Command, frozen=True, tag="cancel"):
-    """Stop the run in progress."""
+    """Stop the run in progress, or only the calls that run: the model is told, and the run goes on."""
 
     reason: str = "the user interrupted"
+    scope: Literal["run", "calls"] = "run"
 
 
 class Detach(Command, frozen=True, tag="detach"):

@@ -31,6 +31,10 @@ _BOUNDS = frozenset(
 )
 
 
+COMMAND_LINE = "the command line"
+"""Where options come from, as `origins` names it."""
+
+
 class Configured(msgspec.Struct, frozen=True):
     """Settings of one place, before anything is built."""
 
@@ -61,6 +65,11 @@ class Configured(msgspec.Struct, frozen=True):
         chosen = self.settings.session_dir
         return absolute(chosen, self.cwd) if chosen else self.paths.sessions
 
+    @property
+    def output(self) -> str:
+        """Where whole outputs of commands are kept: with the sessions that refer to them."""
+        return os.path.join(self.session_base, ".output") if self.settings.session_dir else self.paths.output
+
 
 def configure(request: OpenRequest, env: Mapping[str, str], clock: Clock) -> Configured:
     """Merge every source of settings for `request`.
@@ -71,7 +80,7 @@ def configure(request: OpenRequest, env: Mapping[str, str], clock: Clock) -> Con
     paths = find_paths(env)
     cwd = _folder(request.cwd)
     user, problems = read_file(paths.settings_file)
-    options = Layer("the command line", dict(request.options))
+    options = Layer(COMMAND_LINE, dict(request.options))
     book = TrustBook(paths.trust_file, clock)
     trusted = not request.no_project and (request.trust or book.state(cwd) == "trusted")
     layers = [user]
@@ -110,14 +119,17 @@ def rules_of(configured: Configured) -> Rules:
     """The standing rules of the settings.
 
     Raises:
-        OpenFailed: one is no rule.
+        OpenFailed: one is no rule; with exit code 2 where the command line was the last to name any.
     """
     permissions = configured.settings.permissions
+    source = configured.resolved.origins.get("permissions", "")
 
     def parsed(texts: Sequence[str]) -> tuple[Rule, ...]:
         try:
             return tuple(map(parse_rule, texts))
         except BadRule as exc:
-            raise OpenFailed(str(exc), 2) from None
+            if source == COMMAND_LINE:
+                raise OpenFailed(str(exc), 2) from None
+            raise OpenFailed(f"{source}: permissions: {exc}") from None
 
     return Rules(parsed(permissions.allow), parsed(permissions.deny))

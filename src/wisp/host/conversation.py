@@ -25,7 +25,8 @@ from wisp.host.commands import (
     SelectSession,
     Trust,
 )
-from wisp.host.events import Envelope
+from wisp.host.events import Envelope, TrustRequested, TrustResolved
+from wisp.host.past import PastMessages
 from wisp.host.service import SessionHost
 from wisp.host.slash import Reply, SlashCommand
 from wisp.host.slashing import Slashes
@@ -50,10 +51,12 @@ class Conversation:
         self._opener = opener
         self._subscribers = Fanout[Envelope]()
         self._pump: asyncio.Future[None] | None = None
+        self._asking: asyncio.Future[None] | None = None
         self.host = host
         """What stands behind it now."""
         self._slashes = Slashes(self)
-        self.around = HostSurroundings(request, lambda: self.host)
+        self._past = PastMessages(lambda: self.host)
+        self.around = HostSurroundings(request, lambda: self.host, self._past)
         self._adopt(host)
 
     # -- the connection -----------------------------------------------------------------------------------
@@ -84,12 +87,19 @@ class Conversation:
         elif isinstance(command, ForkSession):
             await self.forked(command.entry)
         elif isinstance(command, Trust):
-            self.library.trust(command.action, self.snapshot().cwd)
-            await self.reopen("")
+            await self.decide(command)
         elif isinstance(command, Configure):
             await self._configure(command)
         else:
             await self.host.send(command)
+
+    async def decide(self, command: Trust) -> str:
+        """Keep what a person decided about the folder and go on with that; what it means, in words."""
+        folder = self.snapshot().cwd
+        said = self.library.trust(command.action, folder)
+        await self.reopen("")
+        self.host.tell(TrustResolved(folder, command.action, (await self.around.trust()).trusted))
+        return said
 
     async def _configure(self, command: Configure) -> None:
         options = {"provider": command.provider, "model": command.model, "effort": command.effort}
@@ -122,7 +132,7 @@ class Conversation:
                 return await self.put_back(redo=False, do_it=True, chat=query.chat, one_turn=query.one_turn)
             if isinstance(query, ask.RedoFiles):
                 return await self.put_back(redo=True, do_it=True, one_turn=query.one_turn)
-            return await answer(query, self.host, self.library)
+            return await answer(query, self.host, self.library, self._past)
         except OpenFailed as exc:
             raise CommandRefused(str(exc)) from None
         except LookupError as exc:
@@ -136,12 +146,23 @@ class Conversation:
 
     def events(self) -> AsyncGenerator[Envelope, None]:
         """See `HostClient.events`; goes on when the host behind it is exchanged."""
-        return self._subscribers.subscribe()
+        stream = self._subscribers.subscribe()
+        if self._asking is None and self._request.interactive and not self._request.no_project:
+            self._asking = asyncio.ensure_future(self._ask_for_trust())
+        return stream
+
+    async def _ask_for_trust(self) -> None:
+        """Say once, to the first who listens, what of the folder is not read before somebody decides."""
+        card = await self.around.trust()
+        if card.state == "undecided" and not card.trusted and card.found:
+            self.host.tell(TrustRequested(card.folder, card.found))
 
     async def close(self) -> None:
         """See `HostClient.close`."""
+        if self._asking is not None:
+            self._asking.cancel()
         await self._shut("prompt_input_exit" if self._request.converses else "other")
-        self.around.close()
+        self._past.close()
         self._subscribers.close()
 
     async def _shut(self, why: str) -> None:

@@ -10,8 +10,11 @@ from collections.abc import Mapping
 import msgspec
 
 from wisp._version import __version__
-from wisp.host.configure import Configured
+from wisp.host.client import OpenFailed
+from wisp.host.configure import Configured, rules_of
 from wisp.host.paths import environment
+from wisp.tools.render import plural
+from wisp.workspace.outputs import count
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -44,6 +47,10 @@ def _settings(configured: Configured) -> list[Finding]:
     there = "read" if os.path.exists(path) else "no file"
     found = [Finding("settings", "ok" if not configured.resolved.problems else "problem", f"{path}: {there}")]
     found += [Finding("settings", "problem", str(problem)) for problem in configured.resolved.problems]
+    try:
+        rules_of(configured)
+    except OpenFailed as exc:
+        found.append(Finding("settings", "problem", str(exc)))
     found += [
         Finding("setting", "info", f"{name} from {origin}")
         for name, origin in sorted(configured.resolved.origins.items())
@@ -116,4 +123,8 @@ def _sessions(configured: Configured) -> Finding:
     while not os.path.exists(place) and os.path.dirname(place) != place:
         place = os.path.dirname(place)
     writable = os.access(place, os.W_OK)
-    return Finding("sessions", "ok" if writable else "problem", base if writable else f"{base}: not writable")
+    if not writable:
+        return Finding("sessions", "problem", f"{base}: not writable")
+    files, size = count(configured.output)
+    told = f"; {plural(files, 'kept output')} of commands, {size / 1e6:,.1f} MB" if files else ""
+    return Finding("sessions", "ok", base + told)

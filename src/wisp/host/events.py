@@ -28,6 +28,8 @@ from wisp.loop.events import (
     CacheBroken,
     CompactionCompleted,
     CompactionStarted,
+    ContextOverflow,
+    ContextPressure,
     ErrorReported,
     Event,
     MessageCompleted,
@@ -66,6 +68,25 @@ class SessionOpened(Event, frozen=True, tag="session.opened"):
     path: str
     resumed: bool
     messages: int
+
+
+class TrustRequested(Event, frozen=True, tag="trust.requested"):
+    """The folder has files of its own that nobody has decided about; until then they are not read.
+
+    Told once, to a front end where somebody can be asked; the command `trust` answers.
+    """
+
+    folder: str
+    found: tuple[str, ...]
+    """Names of what would be read."""
+
+
+class TrustResolved(Event, frozen=True, tag="trust.resolved"):
+    """A person decided about the folder; the conversation goes on with what that means."""
+
+    folder: str
+    action: Literal["allow", "revoke", "forget"]
+    trusted: bool
 
 
 class ContextEstimated(Event, frozen=True, tag="context.estimated"):
@@ -164,6 +185,8 @@ EVENTS: tuple[type[Event], ...] = (
     CompactionCompleted,
     CompactionStarted,
     ContextEstimated,
+    ContextOverflow,
+    ContextPressure,
     CredentialsShown,
     ErrorReported,
     MessageCompleted,
@@ -191,6 +214,8 @@ EVENTS: tuple[type[Event], ...] = (
     ToolExecutionProgress,
     ToolExecutionStarted,
     ToolResultAdded,
+    TrustRequested,
+    TrustResolved,
     TurnCompleted,
     TurnStarted,
 )
@@ -209,6 +234,8 @@ __all__ = [
     "CompactionCompleted",
     "CompactionStarted",
     "ContextEstimated",
+    "ContextOverflow",
+    "ContextPressure",
     "CredentialsShown",
     "Envelope",
     "ErrorReported",
@@ -240,6 +267,8 @@ __all__ = [
     "ToolExecutionProgress",
     "ToolExecutionStarted",
     "ToolResultAdded",
+    "TrustRequested",
+    "TrustResolved",
     "TurnCompleted",
     "TurnStarted",
     "wire",

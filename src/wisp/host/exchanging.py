@@ -25,6 +25,8 @@ from wisp.session.scan import record_at
 from wisp.session.scrub import Scrubber
 from wisp.session.whole import create
 
+ENDINGS = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "atif", ".jsonl": "claude"}
+"""What a file's ending says of its format."""
 FORMATS = ("markdown", "html", "atif", "claude")
 SOURCES = ("claude", "codex", "pi")
 MOST_BYTES = 1 << 30
@@ -74,6 +76,22 @@ def export_session(
         header.session_id if header else "", header.cwd if header else "", title, __version__, said
     )
     return Exported(_writer(form)(transcript), dict(sorted(found.items())))
+
+
+def form_of(file: str) -> str:
+    """The format that a file's ending asks for; Markdown where it says nothing."""
+    return ENDINGS.get(os.path.splitext(file)[1].lower(), "markdown")
+
+
+def write_new(path: str, made: Exported) -> None:
+    """Make a new file of it, for its owner alone.
+
+    Raises:
+        OSError: it is there already, or cannot be made; nothing is changed then.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(made.data)
 
 
 def import_session(configured: Configured, clock: Clock, file: str, source: str = "") -> Arrived:

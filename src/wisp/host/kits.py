@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import msgspec
@@ -16,11 +15,11 @@ from wisp.host.models import ConfigError
 from wisp.host.sandbox import make_box
 from wisp.host.subagents import Kit, Model, Parts, Subagents
 from wisp.host.tooling import built_in_tools, skill_tools
-from wisp.session.whole import create, create_private_folder
 from wisp.tools.base import Tool
 from wisp.tools.ledger import ReadLedger
 from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box
+from wisp.workspace.outputs import keep
 from wisp.workspace.root import Workspace
 
 
@@ -75,9 +74,7 @@ def _elsewhere(around: Surroundings, agent: Agent) -> Kit:
         patch, stat = made.changes()
         if not patch:
             return "It changed no file."
-        path = os.path.join(configured.paths.output, f"subagent-{clock.new_id()}.patch")
-        create_private_folder(configured.paths.output)
-        create(path, [patch])
+        path = keep(configured.output, patch, ".patch")
         told = (
             f"Its changes are not in your files yet: {path} holds them; `git apply {path}` takes them over."
         )
@@ -100,9 +97,9 @@ def _tools(
     box: Box,
     backgrounds: Backgrounds,
 ) -> list[Tool]:
-    own = built_in_tools(
-        workspace, around.child_env, configured, around.clock, box, backgrounds, ReadLedger()
-    )
+    here = configured.cwd == around.configured.cwd  # no editor knows the files of a worktree of ours
+    ledger = ReadLedger(around.request.buffers if here else None)
+    own = built_in_tools(workspace, around.child_env, configured, around.clock, box, backgrounds, ledger)
     named = around.more() if agent.tools is not None else ()
     return [*own, *skill_tools(configured, around.stack.skills), *named]
 

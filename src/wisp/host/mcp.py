@@ -33,9 +33,9 @@ from wisp.providers.errors import ProviderError
 from wisp.providers.registry import VENDORS
 from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
+from wisp.workspace.outputs import keep
 from wisp.workspace.process import Ending, quiet_environment, run
 from wisp.workspace.root import Workspace
-from wisp.workspace.spool import Spool
 from wisp.workspace.stop import StopToken
 
 MOST_SERVERS = 32
@@ -104,12 +104,10 @@ class Outside:
 
     def keep(self, data: bytes) -> str:
         """Keep a long result; where it is."""
-        spool = Spool(
-            self.configured.paths.output, f"mcp-{self.clock.new_id()}.log", tail_bytes=1, tail_lines=0
-        )
-        spool.write(data)
-        spool.close()
-        return "" if spool.trouble else spool.log
+        try:
+            return keep(self.configured.output, data)
+        except OSError:
+            return ""
 
 
 def servers_of(outside: Outside, only: Collection[str] | None = None) -> Servers:

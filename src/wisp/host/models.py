@@ -251,8 +251,15 @@ def model_info(service: Service, model: str, catalogue: str = "") -> ModelInfo:
         known.images if table.images is None else table.images,
         known.reasoning if table.reasoning is None else table.reasoning,
         table.efforts or known.efforts,
-        {**known.compat, **service.compat, **table.compat},
+        {**known.compat, **_own_ways(service), **service.compat, **table.compat},
     )
+
+
+def _own_ways(service: Service) -> dict[str, object]:
+    """What a vendor offers at its own address, and a server that only speaks its dialect may not."""
+    vendor = VENDORS.get(service.name)
+    own = vendor is not None and service.base_url == vendor.base_url and service.api == "openai-responses"
+    return {"compaction": True} if own and service.name == "openai" else {}
 
 
 def _names(

@@ -50,6 +50,7 @@ CLASSES: dict[str, Kind] = {
     "day_max_tokens": "narrowing",
     "day_max_time": "narrowing",
     "silence_limit": "narrowing",
+    "login_path": "user",
     "memory_limit": "narrowing",
     "max_retries": "user",
     "session_dir": "user",

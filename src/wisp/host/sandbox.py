@@ -41,7 +41,7 @@ def box_settings(configured: Configured) -> BoxSettings:
         network=_network(settings.network),
         home=paths.home,
         hide=(paths.config, paths.state, configured.session_base),
-        show=(paths.output,),
+        show=(configured.output,),
     )
 
 

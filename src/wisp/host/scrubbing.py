@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -12,8 +13,10 @@ from wisp.host.configure import Configured
 from wisp.host.secrets import MissingKey, StoredLogins, known_secrets
 from wisp.session.catalog import resolve
 from wisp.session.lock import Locked
+from wisp.session.references import named_in
 from wisp.session.scrub import Scrubber
 from wisp.session.whole import rewrite
+from wisp.session.words import forget
 
 
 class ScrubReport(msgspec.Struct, frozen=True):
@@ -27,10 +30,12 @@ class ScrubReport(msgspec.Struct, frozen=True):
     first: int
     """The first line of them, from 1; 0 for none."""
     done: bool
+    outputs: int = 0
+    """Kept outputs that it names in which something was found; these are deleted."""
 
 
 def scrub_session(configured: Configured, env: Mapping[str, str], prefix: str, *, do_it: bool) -> ScrubReport:
-    """Look for credentials in one session, and with `do_it` replace them.
+    """Look for credentials in one session, and with `do_it` replace them; outputs with any are deleted.
 
     Raises:
         NoSuchSession: none, or several, begin with `prefix`.
@@ -55,12 +60,35 @@ def scrub_session(configured: Configured, env: Mapping[str, str], prefix: str, *
 
     try:
         rewrite(path, change, keep=True)
-        report = ScrubReport(path, dict(sorted(found.items())), len(touched), min(touched, default=0), do_it)
+        outputs = [one for one in _outputs_of(path, configured.output) if _spoilt(one, scrubber, found)]
+        kinds = dict(sorted(found.items()))
+        report = ScrubReport(path, kinds, len(touched), min(touched, default=0), do_it, len(outputs))
+        for output in outputs if do_it else ():
+            os.unlink(output)
         if do_it and touched:
             rewrite(path, change, keep=False)
+            forget(configured.session_base, [path])
     except Locked as exc:
         raise OpenFailed(str(exc), 1) from None
     return report
+
+
+def _outputs_of(path: str, folder: str) -> Iterator[str]:
+    """The kept outputs that a session names, as far as they are still there."""
+    for name in named_in(path):
+        found = os.path.join(folder, name)
+        if os.path.isfile(found) and not os.path.islink(found):
+            yield found
+
+
+def _spoilt(path: str, scrubber: Scrubber, found: Counter[str]) -> bool:
+    """Whether an output holds a credential; what, is added to `found`."""
+    here: Counter[str] = Counter()
+    with open(path, "rb") as file:
+        while lines := file.readlines(1 << 20):
+            scrubber.raw(b"".join(lines), here)
+    found.update(here)
+    return bool(here)
 
 
 def known_values(configured: Configured, env: Mapping[str, str]) -> dict[str, str]:

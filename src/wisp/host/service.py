@@ -193,7 +193,10 @@ class SessionHost:
                 raise CommandRefused(why)
             self._queue(command)
         elif isinstance(command, Cancel):
-            self._cancel(command.reason)
+            if command.scope == "run":
+                self._cancel(command.reason)
+            elif not self.harness.toolbox.stop_calls():
+                raise CommandRefused("no call runs that could be stopped by itself")
         elif isinstance(command, Detach):
             if not self.let_go():
                 raise CommandRefused("no command is being waited for")

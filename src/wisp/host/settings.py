@@ -125,6 +125,9 @@ class Settings(msgspec.Struct, frozen=True):
     day_max_time: Amount | None = None
     silence_limit: Amount | None = None
     """Seconds without output after which a command is ended."""
+    login_path: bool | None = None
+    """Commands and tool servers find what your login shell would find; unless set, where an editor started
+    wisp and no shell did."""
     memory_limit: Count | None = None
     """Most memory (address space), in MiB, of each process of a command; none unless set."""
     max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] = 3
@@ -211,6 +214,8 @@ def parse(path: str, data: bytes) -> tuple[Layer, tuple[Problem, ...]]:
     except UnicodeDecodeError as exc:
         line = data.count(b"\n", 0, exc.start) + 1
         return Layer(path, {}), (Problem(path, line, "it is not UTF-8"),)
+    except RecursionError:
+        return Layer(path, {}), (Problem(path, 0, "it is nested too deeply to be read"),)
     except tomllib.TOMLDecodeError as exc:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(exc))
         line = int(found[1]) if found else data.count(b"\n") + 1

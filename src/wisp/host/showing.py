@@ -19,23 +19,57 @@ _SEQUENCE = re.compile(
 )
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _HIDDEN = re.compile(
-    "[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
+    "[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f\ud800-\udfff]"
 )
+_JOINERS = ("\u200c", "\u200d")
+"""Persian, Hindi and others are written with them, and emoji put together."""
+_HIDING = re.compile(f"\U0001f3f4[\U000e0030-\U000e007a]{{1,7}}\U000e007f|{_HIDDEN.pattern}")
+"""The first is the flag of a region, whole."""
+_MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_PILED = re.compile(f"([{_MARKS}]{{8}})[{_MARKS}]+")
+"""More marks over one letter than any script has; they would cover the lines around it."""
 
 
 def safe(text: str) -> str:
     """`text` without terminal sequences and control characters; line feeds and tabs stay.
 
-    Characters that reorder or hide text are shown as escapes.
+    Characters that reorder or hide text are shown as escapes, and so are bytes of names that are no text; of
+    marks piled on a letter eight stay.
     """
-    return _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", inert(text))
+    if text.isascii():
+        return inert(text)
+    return _HIDING.sub(_escaped, _PILED.sub(r"\1", inert(text)))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """What hides or reorders, as an escape; what a script or an emoji is written with stays."""
+    found, text = match[0], match.string
+    if len(found) > 1:
+        return found
+    if (
+        found in _JOINERS
+        and _joins(text[match.start() - 1 : match.start()])
+        and _joins(text[match.end() :][:1])
+    ):
+        return found
+    code = ord(found)
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{{{code:x}}}"
+
+
+def _joins(neighbour: str) -> bool:
+    """Whether a joiner may stand beside this: a letter or mark beyond ASCII, an emoji, or nothing yet."""
+    return not neighbour or (not neighbour.isascii() and unicodedata.category(neighbour)[0] in "LMS")
 
 
 def inert(text: str) -> str:
-    """`text` without what drives a terminal, all else kept: for pipes, which often end in one."""
+    """`text` without what drives a terminal, all else kept: for pipes, which often end in one.
+
+    What would be written over an earlier part of its line stands on the next one.
+    """
     if text.isascii() and text.isprintable():
         return text
-    return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n")))
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROL.sub("", _SEQUENCE.sub("", lines))
 
 
 def shown(text: str) -> str:

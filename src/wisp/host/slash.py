@@ -71,6 +71,10 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("skills", "skills and commands that can be used here", when="any"),
     SlashCommand("mcp", "the MCP servers: what runs, what they offer, what is wrong", when="any"),
     SlashCommand("hooks", "which commands are run at which events", when="any"),
+    SlashCommand("theme", "show or set the colours of the screen", "[auto | dark | light | grey]"),
+    SlashCommand(
+        "export", "write the conversation to a new file: .md, .html, .json or .jsonl", "[FILE]", when="any"
+    ),
     SlashCommand("copy", "the last answer to the clipboard", when="any"),
     SlashCommand("reload", "read settings, instructions and skills again"),
     SlashCommand("quit", "leave", when="any", aliases=("exit", "q")),

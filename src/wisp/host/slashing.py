@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from wisp.host.commands import (
     QueueEdit,
     QueuePop,
     QueueSetMode,
+    Trust,
     UndoNavigation,
 )
 from wisp.host.figures import context_table
@@ -248,8 +250,9 @@ class Slashes:
     async def _do_trust(self, rest: str) -> Reply:
         if rest not in ("", "status", "allow", "revoke", "forget"):
             raise CommandRefused("use /trust, /trust allow, /trust revoke or /trust forget")
-        said = self._talk.library.trust(rest or "status", self._talk.snapshot().cwd)
-        return await self._talk.reopen(said) if rest not in ("", "status") else Reply(said)
+        if rest in ("allow", "revoke", "forget"):
+            return Reply(await self._talk.decide(Trust(rest)))  # type: ignore[arg-type]  # one of its three
+        return Reply(self._talk.library.trust("status", self._talk.snapshot().cwd))
 
     async def _do_history(self, rest: str) -> Reply:
         return Reply(history_text(self._talk.host))
@@ -276,6 +279,29 @@ class Slashes:
         if not answer:
             raise CommandRefused("there is no answer yet")
         return Reply(copy=answer)
+
+    async def _do_export(self, rest: str) -> Reply:
+        from wisp.host.exchanging import form_of, write_new
+
+        now = self._talk.snapshot()
+        if not now.session_path or not now.messages:
+            raise CommandRefused("there is nothing kept to export yet")
+        name = rest or f"wisp-{now.session_id}.md"
+        made = await asyncio.to_thread(
+            lambda: self._talk.library.export(now.session_id, form_of(name), scrub=True)
+        )
+        await asyncio.to_thread(write_new, os.path.join(now.cwd, name), made)
+        taken = sum(made.scrubbed.values())
+        return Reply(
+            f"{name}: {len(made.data):,} bytes of {form_of(name)}"
+            + (f"; {taken} credentials were taken out" if taken else "")
+        )
+
+    async def _do_theme(self, rest: str) -> Reply:
+        if rest:
+            self._talk.library.set_setting("screen.theme", rest)
+        themes = {row["name"]: row["value"] for row in self._talk.library.config()}["screen"]["theme"]
+        return Reply(f"theme of the screen: {themes} (auto, dark, light or grey)")
 
     async def _do_reload(self, rest: str) -> Reply:
         return await self._talk.reopen("")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -29,11 +30,14 @@ from wisp.session.open import opened_tree, seen
 from wisp.session.records import VERSION, Known, LabelRecord, LeafRecord, Record, SessionHeader, TitleRecord
 from wisp.session.storage import StorageFailed
 from wisp.session.whole import create, destroy, move, replace
+from wisp.session.words import forget, spans
 
 __all__ = ["Entry", "Faults", "Made", "Match", "SessionInfo", "SessionStore", "Shown", "tree_of"]
 
 _Result = TypeVar("_Result")
 ARCHIVE, TRASH = "archive", "trash"
+SEARCHING = 20.0
+"""Seconds that one search spends at most on having the next ones read less."""
 TRASH_DAYS = 30
 """Days that a deleted session can be brought back."""
 
@@ -79,9 +83,13 @@ class SessionStore:
 
     def find(self, text: str, cwd: str | None = None) -> Iterator[Shown]:
         """Sessions in which `text` was said, newest first, archived ones after the others."""
-        for info in [*self.listed(cwd), *self.listed(cwd, ARCHIVE)]:
+        infos = [*self.listed(cwd), *self.listed(cwd, ARCHIVE)]
+        thrown = None if cwd is not None else {info.id + ".jsonl" for info in self.listed(shelf=TRASH)}
+        paths = [info.path for info in infos]
+        where = spans(self._base, paths, text, self._clock.monotonic, SEARCHING, thrown)
+        for info in infos:
             try:
-                found = matches(info.path, text)
+                found = matches(info.path, text, spans=where[info.path])
             except OSError:
                 continue
             if found:
@@ -205,6 +213,7 @@ class SessionStore:
             with contextlib.suppress(OpenFailed):  # in use
                 if info.shelf:
                     self._exclusive(lambda path=info.path: destroy(path))  # type: ignore[misc]
+                    forget(self._base, [info.path])
                 else:
                     self._shelve(info.path, TRASH)
                 went.append(info)
@@ -236,6 +245,8 @@ class SessionStore:
         path = os.path.abspath(prefix_or_file) if elsewhere else self._path(prefix_or_file)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OpenFailed(f"{path} is no file that a session could be in", 1)
             faults, fold, places = examine(path, descriptor)
             if not places:
                 raise OpenFailed(f"{path} holds no whole record of a session", 1)

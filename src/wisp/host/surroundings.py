@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from wisp.host.answering import sessions, tree
 from wisp.host.client import CommandRefused, OpenFailed, OpenRequest
 from wisp.host.configure import configure
+from wisp.host.past import PastMessages
 from wisp.host.paths import environment
 from wisp.messages.ids import SystemClock
 from wisp.messages.message import Message, UserMessage
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from wisp.host.service import SessionHost
     from wisp.host.store import Entry, SessionInfo, SessionStore
     from wisp.host.trusting import TrustCard
-    from wisp.session.open import Tree
 
 T = TypeVar("T")
 MOST_FILES = 20_000
@@ -39,14 +40,15 @@ class HostSurroundings:
     Args:
         request: how the host was asked for.
         host: whoever serves the conversation now.
+        past: its messages.
     """
 
-    def __init__(self, request: OpenRequest, host: Callable[[], SessionHost]) -> None:
+    def __init__(self, request: OpenRequest, host: Callable[[], SessionHost], past: PastMessages) -> None:
         self._request = request
         self._host = host
         self._clock = SystemClock()
         self._files: tuple[float, list[str]] = (-FRESH, [])
-        self._past: _Past | None = None
+        self._past = past
         self._asking = asyncio.Lock()
 
     async def files(self) -> list[str]:
@@ -79,24 +81,14 @@ class HostSurroundings:
 
     async def messages(self, before: int, count: int) -> list[Message]:
         """Messages `before - count` to `before` counted from 0; at the beginning fewer."""
-        host = self._host()
-        state = host.session.state
-        first, start = state.earlier.count, max(0, before - count)
-        if start >= first:
-            return list(state.messages[start - first : max(0, before - first)])
-        async with self._asking:
-            if self._past is None or self._past.leaf != state.leaf:
-                self._forget()
-                self._past = await asyncio.to_thread(_Past, host.session.where)
-            return await asyncio.to_thread(self._past.slice, start, before)
+        return await self._past.slice(max(0, before - count), before)
 
     async def sessions(self, *, everywhere: bool = False) -> list[SessionInfo]:
         """Kept conversations, of this folder or of all, newest first."""
         from wisp.host.small import HostLibrary
 
-        cwd = None if everywhere else self._host().snapshot().cwd
-        store = HostLibrary(self._request).store()
-        return await asyncio.to_thread(store.listed, cwd)
+        library = HostLibrary(self._request)
+        return [*await asyncio.to_thread(sessions, self._host(), library, "", everywhere)]
 
     async def last_messages(self, session_id: str, count: int) -> list[Message]:
         """The end of a kept conversation.
@@ -112,10 +104,7 @@ class HostSurroundings:
 
     async def tree(self) -> list[Entry]:
         """Every message of this conversation with its branches; empty where it is not kept."""
-        from wisp.host.store import tree_of
-
-        path = self._host().snapshot().session_path
-        return await asyncio.to_thread(tree_of, path) if path else []
+        return await asyncio.to_thread(tree, self._host())
 
     async def models(self) -> list[Mapping[str, Any]]:
         """Models that can be used here, with what is known of each."""
@@ -270,30 +259,3 @@ class HostSurroundings:
             with os.fdopen(os.open(new, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
                 file.write(text)
             os.replace(new, path)
-
-    def close(self) -> None:
-        """Let files go."""
-        self._forget()
-
-    def _forget(self) -> None:
-        if self._past is not None:
-            self._past.close()
-            self._past = None
-
-
-class _Past:
-    """The part of a long conversation that is no longer held, read from its file while that is open."""
-
-    def __init__(self, path: str) -> None:
-        from wisp.session.open import opened_tree
-
-        self._open = ExitStack()
-        self._tree: Tree = self._open.enter_context(opened_tree(path))
-        self.leaf = self._tree.fold.state.leaf
-        self._ids = self._tree.fold.path(self.leaf)
-
-    def slice(self, start: int, end: int) -> list[Message]:
-        return [self._tree.fold.message(one) for one in self._ids[start:end]]
-
-    def close(self) -> None:
-        self._open.close()

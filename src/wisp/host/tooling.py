@@ -70,7 +70,7 @@ def built_in_tools(
         workspace,
         environment=env,
         clock=clock,
-        spool_folder=configured.paths.output,
+        spool_folder=configured.output,
         shell=configured.settings.shell,
         encodings=(chosen,) if chosen else DEFAULT_FALLBACKS,
         box=box,

@@ -54,6 +54,8 @@ class RunView(msgspec.Struct):
     turns: int = 0
     answer: str | None = None
     """Text of the last whole message."""
+    finish_reason: str = ""
+    """Why the model's last message ended."""
     usage: Usage = ZERO
     cost_usd: float | None = 0.0
     denials: list[PermissionDenial] = []
@@ -69,6 +71,12 @@ class RunView(msgspec.Struct):
     started_at: float = 0.0
     ended_at: float = 0.0
     provider_seconds: float = 0.0
+
+    @property
+    def cut(self) -> str:
+        """What is to be said of an answer that ended at the model's limit; empty for a whole one."""
+        ended = self.stop_reason == "model_finished" and self.finish_reason == "length"
+        return "the answer reached the model's output limit and is not whole" if ended else ""
 
 
 class View(msgspec.Struct):
@@ -114,7 +122,7 @@ def reduce(view: View, envelope: Envelope) -> None:
     elif isinstance(event, MessageStarted):
         view.phase, view.answering, view.waiting = "thinking", True, "the rest of the answer"
     elif isinstance(event, TurnCompleted):
-        view.running_tool = ""
+        view.running_tool, run.finish_reason = "", event.finish_reason
         if view.answering:  # nobody was told what it came to
             run.usage, run.cost_usd, view.answering = run.usage.plus(Usage()), None, False
             run.provider_seconds += max(0.0, envelope.at - view.asked_at)

@@ -2,11 +2,12 @@
 
     QueueMessageInjected*  AgentStarted
       ( TurnStarted
-          (CompactionStarted  CompactionCompleted)?
+          ContextPressure?  (CompactionStarted  CompactionCompleted)?
           ( RepairReported | CacheBroken | ProviderSwitched | ProviderRetrying )*
           MessageStarted  MessageDelta*
           ( MessageWithdrawn  ( ProviderRetrying | ProviderSwitched )+  MessageStarted  MessageDelta* )*
           MessageCompleted
+          or, where the request does not fit:   ContextOverflow  (CompactionStarted  CompactionCompleted)?
           for each call, in order:   ToolCalled  ToolExecutionStarted  (approval events)?
           for each call, in order:   ToolExecutionProgress*  ToolExecutionEnded  ToolResultAdded
         TurnCompleted  QueueMessageInjected* )*
@@ -64,6 +65,25 @@ class CacheBroken(Event, frozen=True, tag="cache.broken"):
     turn: int
     reasons: tuple[str, ...]
     """Some of `model`, `system`, `tools`, `settings`, `history`."""
+
+
+class ContextPressure(Event, frozen=True, tag="context.pressure"):
+    """The next request leaves less room for its answer than is kept free; the conversation is shortened."""
+
+    observed: int
+    """Tokens of the next request: the provider's own figure where there is one, estimates for the rest."""
+    window: int
+    remaining: int
+    """Tokens of the window that are left; below 0 where it would not fit."""
+
+
+class ContextOverflow(Event, frozen=True, tag="context.overflow"):
+    """The provider refused a request because it does not fit the model's window."""
+
+    turn: int
+    window: int | None
+    message: str
+    """In the provider's words."""
 
 
 class ProviderSwitched(Event, frozen=True, tag="provider.switched"):
@@ -198,7 +218,7 @@ class CompactionStarted(Event, frozen=True, tag="compaction.started"):
     """The conversation is about to be shortened to fit the model's window; between two requests."""
 
     reason: str
-    """`threshold`, `manual` or `overflow`."""
+    """`threshold`, `manual`, `overflow`, or `provider`: another one cannot read what the one before made."""
     tokens_before: int
     """Size of the next request: what the provider last said plus an estimate of what came since."""
 

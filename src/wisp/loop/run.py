@@ -14,6 +14,7 @@ from wisp.loop.events import (
     AgentCompleted,
     AgentStarted,
     CompactionCompleted,
+    ContextOverflow,
     ErrorReported,
     Event,
     MessageCompleted,
@@ -231,8 +232,9 @@ class Run:
                     self.overseer.charge(item.usage, item.cost_usd, turn=False)
                 yield item
 
-    async def _overflowed(self, failed: Failed) -> AsyncGenerator[Event, None]:
+    async def _overflowed(self, turn: int, failed: Failed) -> AsyncGenerator[Event, None]:
         """The request did not fit: shorten once and let another turn follow, else the run is over."""
+        yield ContextOverflow(turn, self.spec.model.context_window, failed.message)
         if not self.overflowed:
             async for event in self._fit(overflow=True):
                 yield event
@@ -282,7 +284,7 @@ class Run:
                 self._end("provider_failure", final.message, final.kind)
                 return
             try:
-                async for event in self._overflowed(final):
+                async for event in self._overflowed(turn, final):
                     yield event
             except asyncio.CancelledError as exc:
                 self._caught(exc)

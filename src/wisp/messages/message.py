@@ -89,6 +89,9 @@ class Notice(msgspec.Struct, frozen=True, tag="notice", omit_defaults=True):
 
     text: str
     id: str = ""
+    native: Native | None = None
+    """What a provider's own compaction made of what this tells in short: goes to that provider and model in
+    place of the text."""
 
 
 Message = UserMessage | AssistantMessage | ToolResult | Notice

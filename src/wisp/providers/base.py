@@ -51,6 +51,9 @@ class ModelRequest(msgspec.Struct, frozen=True):
     """A stable key for the provider's prompt cache; empty for none."""
     output_schema: dict[str, Any] | None = None
     """JSON Schema the final answer must follow, where the provider can enforce it."""
+    compact: bool = False
+    """Asks for no answer but for `messages` in short, as items that this service alone understands: the
+    `native` of the message it ends with.  Fails where the service has no such thing."""
 
 
 class Provider(Protocol):

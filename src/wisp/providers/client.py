@@ -12,29 +12,30 @@ from typing import Any
 
 import msgspec
 
-from wisp.messages.content import AssistantBlock, ToolCall
+from wisp.messages.content import AssistantBlock, Text, Thinking
 from wisp.messages.ids import Clock
-from wisp.messages.message import Native
+from wisp.messages.message import Native, UserMessage
 from wisp.providers.address import Url, parse_url
 from wisp.providers.assemble import Assembler
 from wisp.providers.base import ModelRequest
 from wisp.providers.caching import CacheWatch
+from wisp.providers.document import document_of
 from wisp.providers.endpoint import Endpoint
 from wisp.providers.errors import ProviderError, RequestError, WireError
 from wisp.providers.events import (
     CacheBroken,
     Failed,
     Finished,
-    PartEnded,
-    PartStarted,
     ProviderEvent,
     Repaired,
     Retrying,
+    Started,
     Withdrawn,
 )
 from wisp.providers.grammar import StreamGrammar
 from wisp.providers.retry import RetryPolicy, wait_before_retry
 from wisp.providers.sse import SseReader
+from wisp.providers.toolnames import ToolNames
 from wisp.providers.transport import Headers, Response, Transport
 from wisp.providers.window import room_left
 from wisp.providers.wire import Decoder, Dialect, Target, WireRequest
@@ -107,10 +108,14 @@ class HttpProvider:
     async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
         """Ask the model; see `providers.base.Provider.stream`."""
         wire = self._builder.build(request)
+        if request.compact and wire.document is None:
+            yield Failed("request", f"{self.name} ({self.api}) has no compaction of its own")
+            return
         began = self._clock.monotonic()
         answered = lowered = False
         attempt = 0
         grammar = StreamGrammar()
+        names = ToolNames(wire.names, [tool.name for tool in request.tools])
         for told in self._beforehand(request, wire):
             grammar.feed(told)
             yield told
@@ -122,8 +127,7 @@ class HttpProvider:
                     await run.open(self._time_left(began, answered))
                     while not run.done:
                         for event in await run.more():
-                            if wire.names:
-                                event = _own_names(event, wire.names)
+                            event = names.mended(event)
                             if isinstance(event, Finished):
                                 event = run.noted(event)
                             grammar.feed(event)
@@ -159,7 +163,7 @@ class HttpProvider:
         found: list[ProviderEvent] = []
         if wire.notes:
             found.append(Repaired(tuple(dict.fromkeys(wire.notes))))
-        reasons = self._cache.breaks(request, rewritten=wire.rewritten)
+        reasons = () if request.compact else self._cache.breaks(request, rewritten=wire.rewritten)
         if reasons:
             found.append(CacheBroken(reasons))
         return found
@@ -213,22 +217,9 @@ def _cursor_refused(error: ProviderError) -> bool:
     return "previous_response" in text or "previous response" in text or "not found" in text
 
 
-def _own_names(event: ProviderEvent, names: dict[str, str]) -> ProviderEvent:
-    """`event` with the tools' own names in place of those on the wire."""
-    if isinstance(event, PartStarted) and event.name in names:
-        return msgspec.structs.replace(event, name=names[event.name])
-    if isinstance(event, PartEnded):
-        return msgspec.structs.replace(event, block=_own_name(event.block, names))
-    if isinstance(event, Finished):
-        content = tuple(_own_name(block, names) for block in event.message.content)
-        return Finished(msgspec.structs.replace(event.message, content=content))
-    return event
-
-
-def _own_name(block: AssistantBlock, names: dict[str, str]) -> AssistantBlock:
-    if isinstance(block, ToolCall) and block.name in names:
-        return msgspec.structs.replace(block, name=names[block.name])
-    return block
+def _says(block: AssistantBlock) -> bool:
+    """Whether a block is something to read or to do; thoughts alone are neither."""
+    return not isinstance(block, Text | Thinking) or (isinstance(block, Text) and bool(block.text.strip()))
 
 
 class _Attempt:
@@ -237,6 +228,8 @@ class _Attempt:
     def __init__(self, provider: HttpProvider, request: ModelRequest, wire: WireRequest) -> None:
         self._provider = provider
         self._wire = wire
+        asked = bool(request.messages) and isinstance(request.messages[-1], UserMessage)
+        self._awaited = asked and not request.compact
         self.target = Target(provider.api, provider.name, request.model.id)
         self._decoder: Decoder = provider._dialect.decoder(self.target, provider._call_id)
         self._sse = SseReader()
@@ -245,7 +238,7 @@ class _Attempt:
         self._broken: ProviderError | None = None
         self.assembler = Assembler()
         self.answered = False
-        self.done = False
+        self.done = self._whole_answer = False
 
     async def open(self, left: float | None) -> None:
         """Send the request; returns once the answer is known to be a stream.
@@ -267,6 +260,8 @@ class _Attempt:
         self._response = response
         self.answered = True
         kind = response.headers.get("content-type", "")
+        if response.status == 200 and self._wire.document is not None:
+            return
         if response.status == 200 and "html" not in kind and not kind.startswith("application/json"):
             return
         from wisp.providers.faults import error_of_page, error_of_response
@@ -283,8 +278,14 @@ class _Attempt:
         raise error_of_page(kind, body, provider._secrets)
 
     def noted(self, event: Finished) -> Finished:
-        """`event` with the digest of the bytes that were sent for it."""
+        """`event` with the digest of the bytes that were sent for it.
+
+        Raises:
+            WireError: the user said something and the answer says nothing, which no answer does on purpose.
+        """
         message = event.message
+        if self._awaited and message.stop == "stop" and not any(map(_says, message.content)):
+            raise WireError("the model gave an empty answer")
         if message.native is None:
             return event
         native = msgspec.structs.replace(message.native, request=self._digest())
@@ -310,6 +311,10 @@ class _Attempt:
         response = self._response
         decoder = self._decoder
         assert response is not None
+        if self._wire.document is not None:
+            message = self._wire.document(await document_of(response))
+            self.done = self._whole_answer = True
+            return [Started(), Finished(message)]
         try:
             chunk = await response.read()
         except ProviderError:
@@ -361,7 +366,7 @@ class _Attempt:
         response, self._response = self._response, None
         if response is None:
             return
-        if self.done and self._decoder.finished:
+        if self.done and (self._decoder.finished or self._whole_answer):
             await response.finish()
         else:
             response.abort()

@@ -44,6 +44,8 @@ class Exchange(msgspec.Struct):
     notes: list[str]
     """What had to be mended, a sentence each, for a person; what merely had to be spelled otherwise for
     this reader is no mending."""
+    before: tuple[str, ...] = ()
+    """Items of the very service that will read them, in place of all that went before; JSON texts."""
 
     @property
     def native_items(self) -> tuple[str, ...]:
@@ -102,16 +104,17 @@ def exchange(group: Sequence[Message], target: Target, model: ModelInfo, ids: Ca
     answer = group[0] if group and isinstance(group[0], AssistantMessage) else None
     results = [message for message in group if isinstance(message, ToolResult)]
     notes = _surrogates(group)
+    before = tuple(item for message in group for item in _own_items(message, target))
     said = tuple(
         blocks
         for message in group
-        if isinstance(message, UserMessage | Notice)
+        if isinstance(message, UserMessage | Notice) and not _own_items(message, target)
         for blocks in (_said(message, model, notes),)
         if blocks
     )
     if answer is None:
         notes += [_orphan(result) for result in results]
-        return Exchange(None, False, (), said, notes)
+        return Exchange(None, False, (), said, notes, before)
     own = target.owns(answer)
     answered = {result.call_id: result for result in reversed(results)}
     cut = answer.stop in ("error", "cancelled")
@@ -136,9 +139,9 @@ def exchange(group: Sequence[Message], target: Target, model: ModelInfo, ids: Ca
     notes += _misplaced(answer, group, results)
     if not any(_speaks(block) for block in blocks):
         notes.append("an answer without words and calls was left out")
-        return Exchange(None, own, (), said, notes)
+        return Exchange(None, own, (), said, notes, before)
     assistant = msgspec.structs.replace(answer, content=tuple(blocks))
-    return Exchange(assistant, own, tuple(kept), said, notes)
+    return Exchange(assistant, own, tuple(kept), said, notes, before)
 
 
 def safe_name(name: str) -> str:
@@ -224,6 +227,13 @@ def _result(
     if not content:
         content = [Text(NO_OUTPUT)]
     return ToolResult(wire_id, safe_name(name), tuple(content), result.is_error, result.code)
+
+
+def _own_items(message: Message, target: Target) -> tuple[str, ...]:
+    """What a compaction of the service that will read this made of what went before."""
+    if isinstance(message, Notice) and message.native is not None and target.owns(message):
+        return message.native.items
+    return ()
 
 
 def _said(message: UserMessage | Notice, model: ModelInfo, notes: list[str]) -> tuple[Text | Image, ...]:

@@ -8,6 +8,7 @@ again; every user message begins with the first model anew.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 
 import msgspec
 
@@ -50,6 +51,10 @@ class FallbackProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
         """Ask; see `providers.base.Provider.stream`."""
+        if request.compact:  # only who will read it can make it
+            async for event in self._compacted(request):
+                yield event
+            return
         if self._place:
             spoken = _last_said(request.messages)
             if spoken is not self._turn and spoken != self._turn:
@@ -83,6 +88,14 @@ class FallbackProvider:
             self._place += 1
             self._turn = _last_said(request.messages)
             yield self._switched(failed.message, news=True)
+
+    async def _compacted(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+        if self._place:
+            yield Failed("request", "another model answers for the moment")
+            return
+        async with aclosing(self._primary.stream(request)) as events:  # type: ignore[type-var]
+            async for event in events:
+                yield event
 
     def _another(self, failed: Failed, shown: bool) -> bool:
         more = self._place < len(self._alternatives)

@@ -48,6 +48,8 @@ _OVERFLOW = "|".join(
 _QUOTA = (
     r"insufficient_quota|billing|credit balance|payment required|exceeded your current quota|out of credits"
 )
+_BAD_KEY = r"api key (not valid|not found|expired)|API_KEY_INVALID|invalid api key|incorrect api key"
+"""How services that answer 400 say that the key is the trouble."""
 _SECRET = "|".join(
     (
         r"\b(?:sk|pk|rk|xai|gsk|ghp|hf)[-_][A-Za-z0-9._*\-]{8,}",
@@ -197,7 +199,7 @@ def _retry_info(body: bytes) -> str:
 
 def _kind(status: int, name: str, message: str) -> type[ProviderError]:
     said = f"{name} {message}"
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and _matches(_BAD_KEY, said)):
         return AuthError
     if status == 402 or (status in (400, 429) and _matches(_QUOTA, said)):
         return QuotaError

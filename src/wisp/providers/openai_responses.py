@@ -14,6 +14,7 @@ import msgspec
 
 from wisp.messages.content import Image, Text, ToolCall
 from wisp.messages.message import AssistantMessage, Message, ToolResult
+from wisp.providers import responses_compaction as compaction
 from wisp.providers.base import ModelRequest
 from wisp.providers.convert import CallIds, Exchange, HistoryEncoder, exchange, images, texts
 from wisp.providers.lower import Offered, Offering
@@ -36,6 +37,8 @@ class ResponsesBuilder:
 
     def build(self, request: ModelRequest, *, whole: bool = False) -> WireRequest:
         """The request as bytes; the history stands last, so that a longer one only appends."""
+        if request.compact:
+            return compaction.request_of(self._provider, request, _fragments)
         target = Target(API, self._provider, request.model.id)
         offered = self._offering.of(request.tools)
         history = self._history.encode(request.messages, target, request.model)
@@ -118,9 +121,9 @@ _ITEM_HEAD = msgspec.json.Decoder(_ItemHead)
 
 
 def _fragments(exchange: Exchange, last: bool) -> list[bytes]:
-    made: list[bytes] = []
+    made = [bytes(raw) for text in exchange.before if (raw := raw_json(text)) is not None]
     if exchange.assistant is not None:
-        made = _native_items(exchange) or _portable_items(exchange)
+        made += _native_items(exchange) or _portable_items(exchange)
     made += [dump(_result(result)) for result in exchange.results]
     for blocks in exchange.said:
         made.append(dump({"role": "user", "content": _content(blocks)}))

@@ -13,7 +13,7 @@ import msgspec
 
 from wisp.messages.codec import arguments_or_fault, clean, unique
 from wisp.messages.content import AssistantBlock, ToolCall
-from wisp.messages.message import AssistantMessage, Native, StopReason
+from wisp.messages.message import AssistantMessage, Native, Notice, StopReason
 from wisp.messages.usage import Usage
 from wisp.providers.assemble import with_unique_calls
 from wisp.providers.base import ModelRequest
@@ -38,6 +38,8 @@ class WireRequest(msgspec.Struct, frozen=True):
     """The history does not continue that of the request before."""
     cursor: str = ""
     """The stored response that this request continues, where it does not hold the whole conversation."""
+    document: Callable[[bytes], AssistantMessage] | None = None
+    """Reads the answer, where it is one JSON document and no stream; raises `WireError`."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -47,7 +49,7 @@ class Target(msgspec.Struct, frozen=True):
     provider: str
     model: str
 
-    def owns(self, message: AssistantMessage) -> bool:
+    def owns(self, message: AssistantMessage | Notice) -> bool:
         """Whether `message` was made by this very model behind this very provider."""
         native = message.native
         return (

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from wisp.messages.codec import ascii_json
-from wisp.session.records import Known, Record, UnknownRecord
+from wisp.session.migrate import STEPS, Step, migrated
+from wisp.session.records import VERSION, Known, Record, UnknownRecord
 
 MAX_LINE = 64 * 1024 * 1024
 """Longest line accepted, in bytes."""
@@ -67,8 +69,12 @@ def _sealed(line: bytes) -> bytes:
     return b'%s,"sum":"%08x"}' % (line, zlib.crc32(line))
 
 
-def decode(line: bytes) -> Record:
-    """Read one line, with or without its line end.
+def decode(line: bytes, steps: Mapping[int, Step] = STEPS, version: int = VERSION) -> Record:
+    """Read one line, with or without its line end; a record of an older format becomes one of this.
+
+    Args:
+        steps: from each older format to the next.
+        version: this format.
 
     Raises:
         BadLine: it is damaged, too long, or no record at all.
@@ -84,6 +90,8 @@ def decode(line: bytes) -> Record:
     text = covered + b"}"
     try:
         head = _decode_head(text)
+        if head.v < version:
+            return _older(head, text, steps, version)
         try:
             body: Known | UnknownRecord = _decode_body(text)
         except msgspec.ValidationError:
@@ -91,6 +99,18 @@ def decode(line: bytes) -> Record:
     except (msgspec.MsgspecError, RecursionError) as exc:
         raise BadLine(str(exc)) from None
     return Record(head.seq, head.id, head.parent, head.at, body, head.v)
+
+
+def _older(head: _Head, text: bytes, steps: Mapping[int, Step], version: int) -> Record:
+    """A record of an older format; unknown, and passed over, where no way leads to this one."""
+    made = migrated(msgspec.json.decode(text), head.v, steps, version)
+    try:
+        if made is not None:
+            head = msgspec.convert(made, _Head)
+            return Record(head.seq, head.id, head.parent, head.at, msgspec.convert(made, Known), version)
+    except msgspec.ValidationError:
+        pass
+    return Record(head.seq, head.id, head.parent, head.at, UnknownRecord(head.type), head.v)
 
 
 class Salvaged(msgspec.Struct, frozen=True):

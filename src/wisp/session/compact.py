@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from wisp.messages.content import Text
-from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
+from wisp.messages.message import AssistantMessage, Message, Native, Notice, ToolResult, UserMessage
 from wisp.session.earlier import SAID_ALL, Earlier, clip, lines_of, skills_of, squeezed, touch
 
 KEEP_GROUPS = 3
@@ -104,14 +104,18 @@ def _without_usage(message: Message) -> Message:
 
 
 def shortened(
-    path: Sequence[Message], summary: str, first_kept: str, cut: Sequence[str]
+    path: Sequence[Message],
+    summary: str,
+    first_kept: str,
+    cut: Sequence[str],
+    native: Native | None = None,
 ) -> list[Message] | None:
     """The history after a compaction: the summary, then `path` from `first_kept` on; None without it."""
     place = next((n for n, m in enumerate(path) if m.id == first_kept), None) if first_kept else 0
     if place is None:
         return None
     tail = pruned(path[place:], frozenset(cut))
-    return [Notice(summary, "summary"), *tail] if summary else tail
+    return [Notice(summary, "summary", native), *tail] if summary else tail
 
 
 def summary_text(

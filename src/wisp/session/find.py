@@ -1,10 +1,9 @@
-"""Finding sessions by what was said in them.  Reads files, remembers nothing."""
+"""Finding sessions by what was said in them.  Reads files, remembers nothing (`session.words` does)."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -26,33 +25,47 @@ class Match(msgspec.Struct, frozen=True):
     """The line they stand in, cut around them."""
 
 
-def matches(path: str, text: str, most: int = 3) -> list[Match]:
+def matches(
+    path: str, text: str, most: int = 3, spans: Iterable[tuple[int, int]] | None = None
+) -> list[Match]:
     """Where `text` stands in what was said, called and answered, case aside; the first `most` places.
+
+    Args:
+        spans: where to look, in bytes from and to; None for everywhere.
 
     Raises:
         OSError: the file cannot be read.
     """
     wanted = text.casefold()
     found: list[Match] = []
-    for line in _candidates(path, text):
-        try:
-            record = decode(line)
-        except BadLine:
-            continue
-        body = record.body
-        if isinstance(body, MessageRecord):
-            said, entry, kind = text_of(body.message), record.id, kind_of(body.message)
-        elif isinstance(body, TitleRecord):
-            said, entry, kind = body.name, "", "name"
-        elif isinstance(body, LabelRecord):
-            said, entry, kind = body.label, body.target, "label"
-        else:
-            continue
-        if wanted in said.casefold():
-            found.append(Match(entry, kind, _around(said, wanted)))
-            if len(found) >= most:
-                break
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        for line in _within(descriptor, spans if spans is not None else [(0, None)]):
+            record = said_in(line)
+            if record is not None and wanted in record[0].casefold():
+                said, entry, kind = record
+                found.append(Match(entry, kind, _around(said, wanted)))
+                if len(found) >= most:
+                    break
+    finally:
+        os.close(descriptor)
     return found
+
+
+def said_in(line: bytes) -> tuple[str, str, str] | None:
+    """The words of a record's line, the message they belong to, and its kind; None where there are none."""
+    try:
+        record = decode(line)
+    except BadLine:
+        return None
+    body = record.body
+    if isinstance(body, MessageRecord):
+        return text_of(body.message), record.id, kind_of(body.message)
+    if isinstance(body, TitleRecord):
+        return body.name, "", "name"
+    if isinstance(body, LabelRecord):
+        return body.label, body.target, "label"
+    return None
 
 
 def text_of(message: Message) -> str:
@@ -62,32 +75,24 @@ def text_of(message: Message) -> str:
     return message.text
 
 
-def _candidates(path: str, text: str) -> Iterator[bytes]:
-    """Lines that may hold `text`, told by the bytes that it has in a file."""
-    needles = {json.dumps(form)[1:-1].encode().lower() for form in (text, text.lower(), text.upper())}
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
-        rest = b""
-        while chunk := file.read(_CHUNK):
-            chunk = rest + chunk
-            end = chunk.rfind(b"\n") + 1
-            block, rest = chunk[:end], chunk[end:]
-            lowered = block.lower()
-            if any(needle in lowered for needle in needles):
-                yield from _hits(block, lowered, needles)
+def whole_lines(descriptor: int, start: int, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """The lines from byte `start` on that end with LF before `end`; with their places."""
+    parts: list[bytes] = []
+    position = start
+    while chunk := os.pread(descriptor, _CHUNK if end is None else min(_CHUNK, end - position), position):
+        position += len(chunk)
+        pieces = chunk.split(b"\n")
+        for piece in pieces[:-1]:
+            line = b"".join([*parts, piece, b"\n"])
+            yield start, line
+            start, parts = start + len(line), []
+        parts.append(pieces[-1])
 
 
-def _hits(block: bytes, lowered: bytes, needles: set[bytes]) -> Iterator[bytes]:
-    start = 0
-    while start < len(block):
-        places = [place for needle in needles if (place := lowered.find(needle, start)) >= 0]
-        if not places:
-            return
-        begin = block.rfind(b"\n", 0, min(places)) + 1
-        end = block.find(b"\n", min(places))
-        end = len(block) if end < 0 else end
-        yield block[begin:end]
-        start = end + 1
+def _within(descriptor: int, spans: Iterable[tuple[int, int | None]]) -> Iterator[bytes]:
+    for start, end in spans:
+        for _, line in whole_lines(descriptor, start, end):
+            yield line
 
 
 def _around(text: str, wanted: str) -> str:

@@ -233,10 +233,10 @@ class Fold:
 
     def _compact(self, body: CompactionRecord) -> bool:
         state = self.state
-        made = shortened(state.context, body.summary, body.first_kept, body.pruned)
+        made = shortened(state.context, body.summary, body.first_kept, body.pruned, body.native)
         if made is None and state.shortened is not None and body.summary:  # it was dropped as too large
             kept = [m for m in state.context if not isinstance(m, Notice) or m.id != "summary"]
-            made = [Notice(body.summary, "summary"), *kept]
+            made = [Notice(body.summary, "summary", body.native), *kept]
         if made is None:
             return False
         state.context = made

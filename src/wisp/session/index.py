@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from wisp.messages.message import Message, Notice
+from wisp.messages.message import Message, Native, Notice
 from wisp.session.codec import BadLine
 from wisp.session.compact import pruned
 from wisp.session.records import MessageRecord
@@ -25,7 +25,7 @@ from wisp.session.storage import Damage
 
 LARGE = 1 << 20
 """Bytes from which a session file has an index."""
-_VERSION = 1
+_VERSION = 2
 _MOST = 64 << 20
 
 
@@ -48,6 +48,8 @@ class _Index(msgspec.Struct, frozen=True):
     context: list[tuple[int, bool]]
     """Which of them requests hold, and whether cut to a line."""
     summary: str
+    native: Native | None
+    """What stands for the summary at the provider that made it."""
     damage: list[Damage]
     newest: int
 
@@ -90,10 +92,10 @@ def save(
         OSError: it cannot be written; the old one is as it was.
     """
     at = {message.id: number for number, message in enumerate(state.messages)}
-    context, summary = [], ""
+    context, summary, native = [], "", None
     for message in state.context:
         if isinstance(message, Notice) and message.id == "summary":
-            summary = message.text
+            summary, native = message.text, message.native
             continue
         if message.id not in at:
             return
@@ -111,6 +113,7 @@ def save(
         [places[message.id] for message in state.messages],
         context,
         summary,
+        native,
         damage,
         newest,
     )
@@ -147,7 +150,7 @@ def load(path: str, descriptor: int) -> Indexed | None:
         ]
     except (BadLine, IndexError, OSError):
         return None  # read it whole: that says what is wrong and where
-    head: list[Message] = [Notice(index.summary, "summary")] if index.summary else []
+    head: list[Message] = [Notice(index.summary, "summary", index.native)] if index.summary else []
     state = msgspec.structs.replace(index.state, messages=messages, context=[*head, *context])
     return Indexed(state, places, tuple(index.damage), index.newest)
 

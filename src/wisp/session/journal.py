@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Sequence
 
-from wisp.session.codec import MAX_LINE, encode
+from wisp.session.codec import MAX_LINE, BadLine, decode, encode
 from wisp.session.fold import Fold
 from wisp.session.index import LARGE
 from wisp.session.index import load as load_index
@@ -23,6 +23,8 @@ from wisp.session.scan import Scan
 from wisp.session.state import State
 from wisp.session.storage import Damage, Loaded, StorageFailed
 from wisp.session.whole import NO_FILE, NotASession, keep_aside, private_size, sync_folder, write_all
+
+_END = 1 << 16
 
 
 class FileJournal:
@@ -207,3 +209,26 @@ def read_only(path: str) -> Loaded:
     if scan.keep < size:
         scan.damage.append(Damage(scan.keep, "the last record is cut off"))
     return Loaded(records, tuple(scan.damage), scan.newest)
+
+
+def newest_of(path: str) -> int:
+    """The format that the end of the session file at `path` was written in; 0 where nothing tells.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        size = os.fstat(descriptor).st_size
+        end = os.pread(descriptor, _END, max(0, size - _END))
+    finally:
+        os.close(descriptor)
+    found = [record.v for line in end.split(b"\n") if (record := _record(line)) is not None]
+    return found[-1] if found else 0
+
+
+def _record(line: bytes) -> Record | None:
+    try:
+        return decode(line)
+    except BadLine:
+        return None

@@ -33,13 +33,19 @@ class Faults(msgspec.Struct, frozen=True):
 
 
 def examine(path: str, descriptor: int) -> tuple[Faults, Fold, list[tuple[int, int, int]]]:
-    """Read the open session file to its end; also its fold, and `(place, size, seq)` of its records."""
+    """Read the open session file to its end; also its fold, and `(place, size, seq)` of each record, once."""
     scan = Scan(descriptor)
     places: list[tuple[int, int, int]] = []
+    count = 0
+    met: set[str] = set()
 
     def noted() -> Iterator[Placed]:
+        nonlocal count
         for placed in scan:
-            places.append((placed.place, placed.size, placed.record.seq))
+            count += 1
+            if placed.record.id not in met:
+                met.add(placed.record.id)
+                places.append((placed.place, placed.size, placed.record.seq))
             yield placed
 
     fold = fold_scan(noted(), descriptor)
@@ -51,6 +57,8 @@ def examine(path: str, descriptor: int) -> tuple[Faults, Fold, list[tuple[int, i
         found.append(f"byte {scan.keep}: the last record lacks its line end")
     if fold.state.header is None and places:
         found.append("the first record, which names the session and its folder, is missing")
+    if count > len(places):
+        found.append(f"{count - len(places)} records stand twice; the first of each counts")
     found += fold.state.notes
     waiting = plan(fold.state, lambda: "")
     opened = tuple(
@@ -58,7 +66,7 @@ def examine(path: str, descriptor: int) -> tuple[Faults, Fold, list[tuple[int, i
         + ("will be run again, as that changes nothing" if step.rerun else _gets(step.result))
         for step in waiting
     )
-    faults = Faults(path, len(places), fold.state.count, tuple(found), opened, scan.newest)
+    faults = Faults(path, count, fold.state.count, tuple(found), opened, scan.newest)
     return faults, fold, places
 
 

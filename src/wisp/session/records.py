@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from wisp.messages.content import ToolCall
-from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
+from wisp.messages.message import AssistantMessage, Message, Native, Notice, ToolResult, UserMessage
 from wisp.messages.tool import Effect, Replay, ToolSpec
 from wisp.messages.usage import Usage
 from wisp.providers.base import ModelInfo
@@ -140,6 +140,8 @@ class CompactionRecord(Body, frozen=True, tag="compaction", omit_defaults=True):
     reason: str = ""
     tokens_before: int = 0
     tokens_after: int = 0
+    native: Native | None = None
+    """What the provider's own compaction made of what `summary` stands for; for that provider and model."""
 
 
 class TitleRecord(Body, frozen=True, tag="title"):

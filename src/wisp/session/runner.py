@@ -112,7 +112,7 @@ class CodingSession:
             )
         self._recovery = plan(self.state, clock.new_id)
         self.harness: AgentHarness | None = None
-        self.window = WindowKeeper(self._provider, lambda: self.state, self._compacted)
+        self.window = WindowKeeper(self._provider, lambda: self.state, self._compacted, self._older)
 
     def _provider(self) -> Provider:
         assert self.harness is not None
@@ -120,6 +120,15 @@ class CodingSession:
 
     async def _compacted(self, body: CompactionRecord | AuditRecord) -> None:
         await self._commit([self._record(body)], sync=True)
+
+    async def _older(self, first: str) -> list[Message]:
+        """The conversation before the message `first`, from its beginning."""
+        state = self.state
+        if not state.earlier.count:
+            return state.messages[: next(n for n, m in enumerate(state.messages) if m.id == first)]
+        fold = self._fold if self._fold.whole else self._storage.folded()
+        way = fold.path(state.leaf)
+        return [fold.message(found) for found in way[: way.index(first)]]
 
     @property
     def state(self) -> State:

@@ -1,4 +1,4 @@
-"""The one model call that a session makes itself: an account of what no longer fits."""
+"""What a session asks for by itself: an account of what no longer fits, or the provider's own compaction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from wisp.messages.message import Message, user
+from wisp.messages.message import Message, Native, Notice, user
 from wisp.messages.usage import Usage
 from wisp.providers.base import ModelInfo, ModelRequest, Provider
 from wisp.providers.events import Failed, Finished, Started
@@ -56,3 +56,48 @@ async def account_of(
         if close is not None:
             await close()
     return Account("", spent, "the model said nothing")
+
+
+class Sealed(msgspec.Struct, frozen=True):
+    """What the provider's own compaction made of it."""
+
+    native: Native | None
+    """None when it failed."""
+    usage: Usage | None = None
+    failure: str = ""
+
+
+def seals(request: ModelRequest) -> bool:
+    """Whether the service has a compaction of its own that may be used: it, or the settings, say so."""
+    return request.model.compat.get("compaction") is True
+
+
+async def sealed_by(older: Sequence[Message], request: ModelRequest, provider: Provider) -> Sealed:
+    """Ask `provider` for its own compaction of `older`.  Never raises for the provider's faults."""
+    asked = msgspec.structs.replace(
+        request, messages=tuple(older), tools=(), max_output=None, output_schema=None, compact=True
+    )
+    stream = provider.stream(asked)
+    try:
+        async for event in stream:
+            if isinstance(event, Finished):
+                said, usage = event.message, event.message.usage or Usage()
+                if said.content or said.native is None or not said.native.items:
+                    return Sealed(None, usage, "the service answered as to any request")
+                return Sealed(said.native, usage)
+            if isinstance(event, Failed):
+                return Sealed(None, None, event.message)
+    finally:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+    return Sealed(None, None, "the service said nothing")
+
+
+def foreign(messages: Sequence[Message], request: ModelRequest, provider: Provider) -> bool:
+    """Whether the conversation begins with a compaction that this provider and model cannot read."""
+    first = messages[0] if messages else None
+    if not isinstance(first, Notice) or first.native is None:
+        return False
+    made = first.native
+    return (made.api, made.provider, made.model) != (provider.api, provider.name, request.model.id)

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from wisp.testing import compacting
 from wisp.testing.frames import MODEL, error_body, error_frame, frames, said_items
 from wisp.testing.requests import DIALECTS, Request, continued, problems_of
 from wisp.testing.steps import Fault, Step, steps_from
@@ -33,12 +34,16 @@ class ModelServer:
     Args:
         script: steps in order, or a callback that chooses one.
         lenient: serve also what a strict service would refuse.
+        compaction: offer `/responses/compact`, which takes no step of the script.
     """
 
-    def __init__(self, script: Script = (), *, lenient: bool = False) -> None:
+    def __init__(self, script: Script = (), *, lenient: bool = False, compaction: bool = False) -> None:
         self._steps = None if callable(script) else list(script)
         self._choose = script if callable(script) else None
         self._lenient = lenient
+        self._compaction = compaction
+        self.compacted: list[Request] = []
+        """Every request for a compaction, in order of arrival."""
         self._place = 0
         self._met = 0
         self._stopping = False
@@ -119,6 +124,11 @@ class ModelServer:
         dialect = next((name for tail, name in DIALECTS.items() if path.endswith(tail)), "")
         if method == "POST" and dialect:
             return await self._model(dialect, path, headers, body, writer)
+        if method == "POST" and path.endswith(compacting.PATH) and self._compaction:
+            request, status, answer = compacting.answer(len(self.compacted) + 1, path, headers, body)
+            self.compacted.append(request)
+            self.problems += [f"compaction {request.number}: {problem}" for problem in request.problems]
+            return await _answer(writer, status, answer)
         if method == "GET" and path.endswith("/models"):
             models = [{"id": MODEL, "object": "model", "created": 0, "owned_by": "wisp"}]
             return await _answer(writer, 200, msgspec.json.encode({"object": "list", "data": models}))

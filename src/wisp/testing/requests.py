@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from wisp.testing import compacting
+
 DIALECTS = {
     "/chat/completions": "chat",
     "/responses": "responses",
@@ -169,6 +171,8 @@ def problems_of(dialect: str, body: dict[str, Any]) -> list[str]:
             found.append(f"call {waiting[0]!r} has no result before the next message")
             waiting.clear()
     found += [f"call {name!r} has no result" for name in waiting]
+    if dialect == "responses":
+        found += compacting.problems(body.get("input"))
     return found
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
 
 from wisp.messages.ids import Clock
 from wisp.tools.base import Tool
@@ -20,8 +22,10 @@ from wisp.tools.write import WriteTool
 from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box
 from wisp.workspace.root import Workspace
-from wisp.workspace.search import Searcher
 from wisp.workspace.text import DEFAULT_FALLBACKS
+
+if TYPE_CHECKING:
+    from wisp.workspace.search import Searcher
 
 
 def code_installed() -> bool:
@@ -66,7 +70,13 @@ def default_tools(
     ledger = ledger or ReadLedger()
     backgrounds = backgrounds or Backgrounds()
     path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
-    searcher = Searcher(workspace, path, clock.monotonic, engine=search_engine, box=box)
+
+    @cache
+    def searcher() -> Searcher:
+        from wisp.workspace.search import Searcher  # with the first search, not at start
+
+        return Searcher(workspace, path, clock.monotonic, engine=search_engine, box=box)
+
     more: tuple[Tool, ...] = ()
     if code:
         from wisp.tools.code import CodeMapTool, CodeSearchTool

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -23,8 +23,10 @@ from wisp.workspace import files
 from wisp.workspace.errors import Refused, shown
 from wisp.workspace.protected import why_protected
 from wisp.workspace.root import Workspace
-from wisp.workspace.search import Searcher
 from wisp.workspace.stop import StopToken
+
+if TYPE_CHECKING:
+    from wisp.workspace.search import Searcher
 
 MAX_FILES = 3000
 """Most files that are parsed in one call."""
@@ -147,7 +149,7 @@ class CodeSearchTool:
     parallel_safe = True
     replay: Replay = "safe"
 
-    def __init__(self, workspace: Workspace, searcher: Searcher) -> None:
+    def __init__(self, workspace: Workspace, searcher: Callable[[], Searcher]) -> None:
         self._workspace, self._searcher = workspace, searcher
         self.spec = ToolSpec(
             "code_search",
@@ -180,7 +182,7 @@ class CodeSearchTool:
         rows: list[str] = []
         more = False
         with failures(args.path):
-            for source in _sources(self._workspace, self._searcher, target, {args.language}, context.stop):
+            for source in _sources(self._workspace, self._searcher(), target, {args.language}, context.stop):
                 try:
                     found = SgRoot(source.text, args.language).root().find_all(pattern=args.pattern)
                 except RuntimeError:
@@ -206,7 +208,7 @@ class CodeMapTool:
     parallel_safe = True
     replay: Replay = "safe"
 
-    def __init__(self, workspace: Workspace, searcher: Searcher) -> None:
+    def __init__(self, workspace: Workspace, searcher: Callable[[], Searcher]) -> None:
         self._workspace, self._searcher = workspace, searcher
         self.spec = ToolSpec(
             "code_map",
@@ -232,7 +234,7 @@ class CodeMapTool:
         made: list[Definition] = []
         users: Counter[str] = Counter()
         with failures(args.path):
-            for source in _sources(self._workspace, self._searcher, target, set(DEFINITIONS), context.stop):
+            for source in _sources(self._workspace, self._searcher(), target, set(DEFINITIONS), context.stop):
                 users.update(set(_WORD.findall(source.text)))
                 made += definitions(source)
         shown_text = draw(made, users, min(args.tokens * 4, MAX_BYTES))

@@ -14,10 +14,12 @@ import msgspec
 from wisp.messages.content import Text
 from wisp.messages.tool import ToolFailure, ToolOutcome
 from wisp.tools.base import Prepared, RunContext
-from wisp.tools.edit import Change, EditArguments, Plan, plan_edits, report
+from wisp.tools.edit import Change, EditArguments
 from wisp.tools.ledger import ReadLedger, Seen
 from wisp.tools.parts import count
-from wisp.tools.target import Target, failures, relative, to_write
+from wisp.tools.planning import Plan, plan_edits, report
+from wisp.tools.target import Target, failures, relative, to_change
+from wisp.tools.unsaved import refuse_unsaved
 from wisp.workspace import files
 from wisp.workspace.root import Workspace
 
@@ -69,7 +71,7 @@ class SeveralFiles:
         targets: dict[str, Target] = {}
         edits: dict[str, list[Change]] = {}
         for edit in args.edits:
-            target = to_write(self._workspace, edit.path or args.path)
+            target = to_change(self._workspace, edit.path or args.path)
             if not target.place.inside:
                 raise ToolFailure(
                     "outside", f"{target.told} is outside the granted folders; edit it in a call of its own"
@@ -106,6 +108,7 @@ class SeveralFiles:
             raise ToolFailure("not_found", f"{name} does not exist; use write to create it")
         with failures(name):
             before = files.read_whole(self._workspace, target.place)
+        refuse_unsaved(self._ledger.editor, target, before.data, name)
         self._ledger.check(target.path, Seen(before.digest, files.signature(before.stat)))
         return Part(target, name, before.digest, plan_edits(before.data, edits, name, self._fallbacks))
 

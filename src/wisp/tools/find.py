@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
@@ -14,7 +15,9 @@ from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import Target, failures, relative, to_read
 from wisp.workspace.errors import shown
 from wisp.workspace.root import Workspace
-from wisp.workspace.search import Searcher
+
+if TYPE_CHECKING:
+    from wisp.workspace.search import Searcher
 
 MAX_FILES = 1000
 
@@ -33,7 +36,7 @@ class FindTool:
     parallel_safe = True
     replay: Replay = "safe"
 
-    def __init__(self, workspace: Workspace, searcher: Searcher) -> None:
+    def __init__(self, workspace: Workspace, searcher: Callable[[], Searcher]) -> None:
         self._workspace, self._searcher = workspace, searcher
         self.spec = ToolSpec(
             "find", "Find files by glob, newest first; ignored files are left out.", schema_of(FindArguments)
@@ -58,7 +61,7 @@ class FindTool:
     def _run(self, target: Target, args: FindArguments, context: RunContext) -> ToolOutcome:
         most = min(args.max_results, MAX_FILES)
         with failures(args.path):
-            listing = self._searcher.find(target.place, args.pattern, most, context.stop)
+            listing = self._searcher().find(target.place, args.pattern, most, context.stop)
         top = "" if target.path == self._workspace.cwd else relative(self._workspace, target.path) + "/"
         clipped = clip([shown(top + path) for path in listing.paths], most=most, room=MAX_BYTES)
         notes = []

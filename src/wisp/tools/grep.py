@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,7 +15,9 @@ from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import Target, failures, relative, to_read
 from wisp.workspace.errors import shown
 from wisp.workspace.root import Workspace
-from wisp.workspace.search import Hit, Query, Searcher
+
+if TYPE_CHECKING:
+    from wisp.workspace.search import Hit, Searcher
 
 MAX_HITS = 100
 
@@ -37,7 +40,7 @@ class GrepTool:
     parallel_safe = True
     replay: Replay = "safe"
 
-    def __init__(self, workspace: Workspace, searcher: Searcher) -> None:
+    def __init__(self, workspace: Workspace, searcher: Callable[[], Searcher]) -> None:
         self._workspace, self._searcher = workspace, searcher
         self.spec = ToolSpec(
             "grep",
@@ -62,6 +65,8 @@ class GrepTool:
         )
 
     def _run(self, target: Target, args: GrepArguments, context: RunContext) -> ToolOutcome:
+        from wisp.workspace.search import Query
+
         query = Query(
             args.pattern,
             glob=args.glob,
@@ -71,7 +76,7 @@ class GrepTool:
             most=min(args.max_results, MAX_HITS),
         )
         with failures(args.path):
-            answer = self._searcher.grep(target.place, query, context.stop)
+            answer = self._searcher().grep(target.place, query, context.stop)
             is_directory = self._is_directory(target)
         top = "" if target.path == self._workspace.cwd else relative(self._workspace, target.path)
         rows = _rows(answer.hits, top if is_directory else "", None if is_directory else top)

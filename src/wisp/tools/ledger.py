@@ -6,6 +6,7 @@ Lives as long as the conversation in this process.  Knows nothing of how files a
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 from wisp.messages.tool import ToolFailure
@@ -21,9 +22,14 @@ class Seen(NamedTuple):
 
 
 class ReadLedger:
-    """Shared by the tools that read and write; safe from any thread."""
+    """Shared by the tools that read and write; safe from any thread.
 
-    def __init__(self) -> None:
+    Args:
+        editor: tells what the user's editor shows of a file, see `tools.unsaved`.
+    """
+
+    def __init__(self, editor: Callable[[str], str | None] | None = None) -> None:
+        self.editor = editor
         self._seen: dict[str, Seen] = {}
         self._lock = threading.Lock()
 

@@ -1,23 +1,37 @@
 """The text of a PDF by pages, where the extra `pdf` is installed.
 
-The library reads hostile files too: its own limits bound what is unpacked, ours how many pages and how much
-of each are looked at.  Pages are images to it: what was scanned has no text.
+The file is read by a process of its own (`pdfpages.py`), which may use so much memory and time and no more.
+Pages are images to it: what was scanned has no text.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import sys
+
+import msgspec
 
 from wisp.messages.tool import ToolFailure, ToolOutcome, plain
 from wisp.tools.render import MAX_BYTES, clip_bytes
-from wisp.workspace.stop import Stopped, StopToken
+from wisp.workspace.process import run
+from wisp.workspace.stop import StopToken
 
 MAX_FILE = 100 << 20
 MAX_PAGES = 20
 """Most pages of one call."""
-MAX_CONTENT = 4 << 20
-"""Most bytes of drawing commands of one page that are read."""
+MEMORY = 1 << 30
+"""Most bytes of memory for one call."""
+SECONDS = 30
+"""Most seconds of the processor for one call."""
+
+
+class _Found(msgspec.Struct):
+    """What the program prints."""
+
+    total: int = 0
+    pages: list[str] = []
+    locked: bool = False
+    damaged: str = ""
 
 
 def show(fd: int, name: str, offset: int, limit: int, stop: StopToken) -> ToolOutcome:
@@ -25,11 +39,10 @@ def show(fd: int, name: str, offset: int, limit: int, stop: StopToken) -> ToolOu
 
     Raises:
         ToolFailure: the extra is missing, the file is locked, damaged or too large, or has fewer pages.
+        Stopped: `stop` was set meanwhile.
     """
     size = os.fstat(fd).st_size
     try:
-        import logging
-
         import pypdf
     except ImportError:
         raise ToolFailure(
@@ -39,49 +52,69 @@ def show(fd: int, name: str, offset: int, limit: int, stop: StopToken) -> ToolOu
         ) from None
     if size > MAX_FILE:
         raise ToolFailure("too_large", f"{name} is a PDF of {size:,} bytes; convert it with bash")
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it thinks of a file is not for the screen
-    with os.fdopen(os.dup(fd), "rb") as file:
-        try:
-            return _pages(pypdf.PdfReader(file), name, offset, limit, stop)
-        except (ToolFailure, Stopped):
-            raise
-        except Exception as exc:  # a hostile or damaged file makes the library raise anything
-            raise ToolFailure(
-                "binary",
-                f"{name} is a PDF that cannot be read ({type(exc).__name__}); convert it with bash",
-            ) from None
-
-
-def _pages(reader: Any, name: str, offset: int, limit: int, stop: StopToken) -> ToolOutcome:
-    if reader.is_encrypted and not reader.decrypt(""):
+    folder = os.path.dirname(os.path.dirname(pypdf.__file__))
+    found = _found(_printed(fd, [folder, str(offset), str(min(limit, MAX_PAGES))], stop))
+    if found.locked:
         raise ToolFailure("binary", f"{name} is a PDF locked by a password")
-    total = len(reader.pages)
-    if offset > max(total, 1):
+    if found.damaged:
         raise ToolFailure(
-            "invalid_arguments", f"{name} has only {total:,} pages; offset {offset} is past them"
+            "binary", f"{name} is a PDF that cannot be read ({found.damaged}); convert it with bash"
         )
+    if offset > max(found.total, 1):
+        raise ToolFailure(
+            "invalid_arguments", f"{name} has only {found.total:,} pages; offset {offset} is past them"
+        )
+    return _shown(found, name, offset)
+
+
+def _printed(fd: int, words: list[str], stop: StopToken) -> bytes:
+    """What the program prints of the file; empty where it came to no end."""
+    out = bytearray()
+
+    def take(piece: bytes) -> bool:
+        out.extend(piece)
+        return len(out) < 8 * MAX_BYTES
+
+    os.lseek(fd, 0, os.SEEK_SET)
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pdfpages.py")
+    nowhere = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        ending = run(
+            [sys.executable, "-I", "-S", program, *words, str(MAX_BYTES), str(MEMORY), str(SECONDS)],
+            cwd=nowhere,
+            env={"LC_ALL": "C.UTF-8"},
+            timeout=float("inf"),  # it bounds its own work, and waits for nobody
+            stop=stop,
+            now=lambda: 0.0,
+            output=take,
+            errors=len,
+            guarded=False,
+            stdin=fd,
+        )
+    finally:
+        os.close(nowhere)
+    stop.check()
+    return bytes(out) if ending.code == 0 else b""
+
+
+def _found(said: bytes) -> _Found:
+    try:
+        return msgspec.json.decode(said, type=_Found)
+    except msgspec.MsgspecError:
+        return _Found(damaged="it takes too much time or memory")
+
+
+def _shown(found: _Found, name: str, offset: int) -> ToolOutcome:
     parts: list[str] = []
-    room, last = MAX_BYTES, offset - 1
-    for number in range(offset, min(total, offset + min(limit, MAX_PAGES) - 1) + 1):
-        stop.check()
-        text = f"[page {number}]\n{_text(reader.pages[number - 1], stop)}"
-        used = len(text.encode("utf-8", "replace")) + 1
+    room = MAX_BYTES
+    for number, words in enumerate(found.pages, offset):
+        text = f"[page {number}]\n{words}"
+        used = len(text.encode()) + 1
         if used > room and parts:
             break
         parts.append(clip_bytes(text, room) + ("\n[this page is cut]" if used > room else ""))
         room -= used
-        last = number
-    if last < total:
-        parts.append(f"[pages {offset}-{last} of {total:,}; continue with offset={last + 1}]")
+    last = offset + len(parts) - 1
+    if last < found.total:
+        parts.append(f"[pages {offset}-{last} of {found.total:,}; continue with offset={last + 1}]")
     return plain("\n".join(parts) or "[the PDF has no pages]", path=name, first=offset, last=last)
-
-
-def _text(page: Any, stop: StopToken) -> str:
-    contents = page.get_contents()
-    if contents is None:
-        return "[empty]"
-    if len(contents.get_data()) > MAX_CONTENT:
-        return "[the drawing of this page is too large to be read]"
-    text = page.extract_text(visitor_operand_before=lambda *_: stop.check()).strip()
-    text = text.encode("utf-8", "replace").decode()
-    return text or "[no text; it may be scanned]"

@@ -26,7 +26,7 @@ class ProcessArguments(msgspec.Struct, frozen=True):
     operation: Literal["list", "read", "write", "stop"]
     id: str = ""
     input: str = ""
-    wait: Annotated[float, msgspec.Meta(description="Seconds to wait")] = 0.0
+    wait: Annotated[float, msgspec.Meta(description="Seconds")] = 0.0
 
 
 class ProcessTool:

@@ -16,6 +16,7 @@ from wisp.tools.ledger import ReadLedger, Seen
 from wisp.tools.render import MAX_BYTES, MAX_LINES, clip, clip_bytes, plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import Target, failures, relative, to_read
+from wisp.tools.unsaved import NOTE, unsaved
 from wisp.workspace import files, text
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Opened, Workspace
@@ -105,7 +106,10 @@ class ReadTool:
             data = b"".join(files.chunks(opened.fd, SMALL + 1))
         else:
             data = b""
+        note = ""
         if opened.stat.st_size <= SMALL and len(data) <= SMALL:
+            if (made := unsaved(self._ledger.editor, target, data)) is not None:
+                data, note = made, NOTE
             cells = _notebook(data, target.path, args)
             window = cells or _from_whole(data, args, self._fallbacks, name)
             seen = Seen(files.digest(data), files.signature(opened.stat))
@@ -114,7 +118,7 @@ class ReadTool:
             window = _from_stream(opened.fd, args, text.form_of(head), stop)
             seen = Seen("", files.signature(opened.stat))
         self._ledger.note(target.path, seen)
-        return _render(window, args, target, name)
+        return _render(window, args, target, name, note)
 
 
 def image_type(head: bytes) -> str:
@@ -231,7 +235,7 @@ def _as_utf8(fd: int, form: text.Form, stop: StopToken) -> Iterator[bytes]:
         yield decoder.decode(piece).encode("utf-8", "replace") if decoder else piece
 
 
-def _render(window: _Window, args: ReadArguments, target: Target, name: str) -> ToolOutcome:
+def _render(window: _Window, args: ReadArguments, target: Target, name: str, note: str = "") -> ToolOutcome:
     total = window.total
     if total is not None and args.offset > max(total, 1):
         raise ToolFailure(
@@ -240,8 +244,7 @@ def _render(window: _Window, args: ReadArguments, target: Target, name: str) -> 
     notes = [target.note] if target.note else []
     if window.form.encoding != "utf-8":
         notes.append(f"[{window.form.encoding}]")
-    if window.note:
-        notes.append(window.note)
+    notes += [said for said in (note, window.note) if said]
     if window.crlf:
         notes.append("[lines end with CRLF]")
     if not window.lines:

@@ -14,10 +14,8 @@ from wisp.messages.ids import Clock
 from wisp.messages.tool import Effect, Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext
 from wisp.tools.process import ended_line, report
-from wisp.tools.reached import reached
 from wisp.tools.render import MAX_BYTES, MAX_LINES, plain_output, plural
 from wisp.tools.schema import decode, schema_of
-from wisp.tools.scripts import deciding
 from wisp.tools.target import failures
 from wisp.workspace.background import Background, Backgrounds
 from wisp.workspace.box import Box
@@ -43,6 +41,7 @@ class ShellArguments(msgspec.Struct, frozen=True):
     command: str
     timeout: Annotated[float, msgspec.Meta(description="Seconds, at most 600")] = DEFAULT_SECONDS
     background: Annotated[bool, msgspec.Meta(description="Keep it running, for `process`")] = False
+    tty: bool = False
 
 
 class ShellTool:
@@ -84,7 +83,7 @@ class ShellTool:
         self.spec = ToolSpec(
             "bash",
             "Run a bash command in the working directory, without input. Of long output the end is shown; "
-            "all is kept in a file. What it leaves running is stopped, unless background is set.",
+            "all is kept in a file. What it leaves running is stopped unless background is set.",
             schema_of(ShellArguments),
         )
 
@@ -104,12 +103,18 @@ class ShellTool:
             arguments=msgspec.to_builtins(args),
             effects=self._effects(args.command),
             run=lambda context: self._run(args, context),
-            summary=f"$ {first}" + (" ..." if more else "") + (" &" if args.background else ""),
+            summary=f"$ {first}"
+            + (" ..." if more else "")
+            + (" &" if args.background else "")
+            + (" (on a terminal)" if args.tty else ""),
             preview=args.command,
         )
 
     def _effects(self, command: str) -> tuple[Effect, ...]:
         """The command itself, and, where no box confines it, what its words reach outside through links."""
+        from wisp.tools.reached import reached
+        from wisp.tools.scripts import deciding
+
         whole, found = self._effect(command), reached(self._workspace, command)
         whole = msgspec.structs.replace(
             whole, reaches=clean(found.hidden), runs=clean(deciding(self._workspace, command))
@@ -134,7 +139,7 @@ class ShellTool:
         """Start a command that goes on; what it said and whether it lived through its first moment."""
 
         def start(stop: StopToken, output: Callable[[bytes], object], stdin: int) -> Ending:
-            return self._start(args.command, float("inf"), stop, output, stdin)[0]
+            return self._start(args, stop, output, stdin)[0]
 
         with failures():
             boxed = self._effect(args.command).boxed
@@ -157,7 +162,7 @@ class ShellTool:
 
         def start(stop: StopToken, output: Callable[[bytes], object], stdin: int) -> Ending:
             stop.on_stop(lambda: quiet.stop(stop.reason))
-            ending, new = self._start(args.command, float("inf"), quiet, output, stdin)
+            ending, new = self._start(args, quiet, output, stdin)
             fresh.append(new)
             return ending
 
@@ -188,29 +193,31 @@ class ShellTool:
 
     def _start(
         self,
-        command: str,
-        timeout: float,
+        args: ShellArguments,
         stop: StopToken,
         output: Callable[[bytes], object],
         stdin: int = -1,
     ) -> tuple[Ending, tuple[str, ...] | None]:
         """Run it; how it ended, and in a sandbox the protected names that are new."""
-        argv = [self._shell, "-c", command]
+        argv, env, forever = [self._shell, "-c", args.command], self._environment, float("inf")
         if self._memory_limit is not None:  # the hard limit too, which nothing it starts can raise
             argv = [self._shell, "-c", _LIMITED, "limit", str(self._memory_limit * 1024), *argv]
+        if args.tty:
+            env = env | {"TERM": "xterm"}
         if self._box is not None and self._box.prove().kind != "none":
             return self._box.run(
-                argv, env=self._environment, timeout=timeout, stop=stop, output=output, stdin=stdin
+                argv, env=env, timeout=forever, stop=stop, output=output, stdin=stdin, tty=args.tty
             )
         ending = run(
             argv,
             cwd=self._workspace.roots[0].fd,
-            env=self._environment,
-            timeout=timeout,
+            env=env,
+            timeout=forever,
             stop=stop,
             now=self._clock.monotonic,
             output=output,
             stdin=stdin,
+            tty=args.tty,
         )
         return ending, None
 

@@ -121,19 +121,34 @@ def to_write(workspace: Workspace, path: str) -> Target:
             os.close(folder)
 
 
+def to_change(workspace: Workspace, path: str) -> Target:
+    """What a path to be changed means; the file is there, and is found as by `to_read`.
+
+    Raises:
+        ToolFailure: `not_found` with names that come near, or as `to_write`.
+    """
+    target = to_write(workspace, path)
+    if target.exists or not target.place.inside:
+        return target
+    other = variant(workspace, target.place)
+    if other is None:
+        raise _missing(workspace, target.place, path, "use write to create it")
+    return to_write(workspace, other.path)
+
+
 def relative(workspace: Workspace, path: str) -> str:
     """`path` as the model should see it: from the working directory where it is below it."""
     base = workspace.cwd.rstrip("/") + "/"
     return shown(path.removeprefix(base))
 
 
-def _missing(workspace: Workspace, place: Place, path: str) -> ToolFailure:
+def _missing(
+    workspace: Workspace, place: Place, path: str, otherwise: str = "use find or ls to look"
+) -> ToolFailure:
     if path.startswith("~"):
         return ToolFailure(
             "not_found", f"{shown(path)} does not exist; ~ is not expanded, give the whole path"
         )
     names = near(workspace, place)
-    hint = (
-        f"; did you mean {', '.join(shown(name) for name in names)}?" if names else "; use find or ls to look"
-    )
+    hint = f"; did you mean {', '.join(shown(name) for name in names)}?" if names else f"; {otherwise}"
     return ToolFailure("not_found", f"{shown(path)} does not exist{hint}")

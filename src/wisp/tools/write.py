@@ -14,6 +14,7 @@ from wisp.tools.parts import applied, count, kept
 from wisp.tools.render import plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import Target, failures, relative, to_write
+from wisp.tools.unsaved import refuse_unsaved
 from wisp.workspace import files, text
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
@@ -80,6 +81,7 @@ class WriteTool:
             if exc.code != "not_found":
                 raise
             return files.ABSENT, None
+        refuse_unsaved(self._ledger.editor, target, found.data, name)
         self._ledger.check(target.path, Seen(found.digest, files.signature(found.stat)))
         return found.digest, found.data
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from wisp.workspace.process import Ending
+from wisp.workspace.process import Ending, on_terminal
 from wisp.workspace.root import Workspace
 from wisp.workspace.stop import StopToken
 
@@ -89,8 +89,13 @@ class Box:
         output: Callable[[bytes], object],
         stdin: int = -1,
         errors: Callable[[bytes], object] | None = None,
+        tty: bool = False,
     ) -> tuple[Ending, tuple[str, ...]]:
-        """Run a command in the box, in the working directory; `errors` takes its standard error apart.
+        """Run a command in the box, in the working directory.
+
+        Args:
+            errors: takes its standard error apart.
+            tty: it gets a terminal of its own.
 
         Returns:
             How it ended, and the protected names that are new since.
@@ -99,8 +104,14 @@ class Box:
             Refused: it could not be boxed; nothing ran.
         """
         made = self._made()
-        start = made.run if self.prove().kind == "bubblewrap" else made.run_confined
-        return start(argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin, errors=errors)
+        if self.prove().kind == "bubblewrap":
+            argv = on_terminal(argv) if tty else argv
+            return made.run(
+                argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin, errors=errors
+            )
+        return made.run_confined(
+            argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin, errors=errors, tty=tty
+        )
 
     def look(self, argv: Sequence[str], folder: int, path: str) -> Looking | None:
         """How a program of wisp's own that only reads is started, over one folder; None for plainly.

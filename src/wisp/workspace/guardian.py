@@ -4,11 +4,12 @@ Started by `process.py` only, in a process of its own; imports nothing of wisp. 
 command, however detached, becomes its child (it is a subreaper).  It ends them when the command ends,
 when told to, and when the agent is gone.  Knows nothing of output.
 
-    CONTROL STATUS CWD GRACE_MS LINGER_MS CONFINE PROGRAM [ARGUMENT ...]
+    CONTROL STATUS CWD GRACE_MS LINGER_MS CONFINE TTY PROGRAM [ARGUMENT ...]
 
 CONTROL: reading anything, or its end, means stop.  STATUS: takes lines `exit CODE`, `fail ERRNO`,
 `left NAME`, `stuck COUNT`, `done`, and ends when all is over.  CWD is a descriptor too; so is CONFINE,
-which holds what `sandbox/landlock.py` applies to the command, or is -1.
+which holds what `sandbox/landlock.py` applies to the command, or is -1.  TTY: 1 gives the command a terminal
+of its own, made before it is confined.
 """
 
 from __future__ import annotations
@@ -26,10 +27,19 @@ _SUBREAPER = 36
 _GIVE_UP = 4.0
 
 
-def main(arguments: list[str], apply: Callable[[bytes], None]) -> None:
-    """Run one command, wait until nothing of it is left, and leave.  `apply` confines it."""
-    control, status, cwd, grace, linger, confine = (int(word) for word in arguments[:6])
-    program = arguments[6:]
+def main(
+    arguments: list[str],
+    apply: Callable[[bytes], None],
+    on_terminal: Callable[[list[str], Callable[[], object]], int],
+) -> None:
+    """Run one command, wait until nothing of it is left, and leave.
+
+    Args:
+        apply: confines this process for ever (`sandbox/landlock.py`).
+        on_terminal: runs a program on a terminal of its own (`pseudoterminal.py`).
+    """
+    control, status, cwd, grace, linger, confine, tty = (int(word) for word in arguments[:7])
+    program = arguments[7:]
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
     _become_subreaper()
@@ -42,7 +52,12 @@ def main(arguments: list[str], apply: Callable[[bytes], None]) -> None:
         os.set_inheritable(fd, False)
     pid = os.fork()
     if pid == 0:
-        _become(program, cwd, status, confine, apply)
+
+        def shut() -> None:
+            if confine >= 0:
+                apply(_all(confine))
+
+        _become(program, cwd, status, shut, on_terminal if tty else None)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nowhere, fd)
@@ -195,7 +210,13 @@ def _volunteer() -> None:
         pass  # a system without the file, or a higher value already
 
 
-def _become(program: list[str], cwd: int, status: int, confine: int, apply: Callable[[bytes], None]) -> None:
+def _become(
+    program: list[str],
+    cwd: int,
+    status: int,
+    confine: Callable[[], object],
+    on_terminal: Callable[[list[str], Callable[[], object]], int] | None,
+) -> None:
     """In the forked child: own session, own folder, ordinary signals, then the program itself."""
     try:
         os.setsid()
@@ -208,8 +229,9 @@ def _become(program: list[str], cwd: int, status: int, confine: int, apply: Call
                 except (OSError, ValueError):
                     continue  # numbers the C library keeps for itself
         signal.set_wakeup_fd(-1)
-        if confine >= 0:
-            apply(_all(confine))
+        if on_terminal is not None:
+            os._exit(on_terminal(program, confine))
+        confine()
         os.execvp(program[0], program)
     except OSError as exc:
         os.write(status, f"fail {exc.errno}\n".encode())

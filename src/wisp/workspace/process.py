@@ -108,6 +108,7 @@ def run(
     fds: Sequence[int] = (),
     boxed: Boxed | None = None,
     stdin: int = -1,
+    tty: bool = False,
 ) -> Ending:
     """Run a program to its end and return after everything it started has ended.
 
@@ -124,13 +125,14 @@ def run(
             holds the rules that confine the program (`sandbox/landlock.py`).
         boxed: the program is such a launcher; ending it ends the namespace first.
         stdin: what it reads; nothing unless given.
+        tty: it gets a terminal of its own (`pseudoterminal.py`), which carries what it reads and says.
 
     Raises:
         Refused: `spawn_failed` when it cannot be started.
     """
     guarded = guarded and bool(sys.executable) and os.path.isdir("/proc/self")
-    made = _Run(now, stop, timeout, output, errors, tuple(fds), boxed, stdin)
-    return made.whole(argv, cwd, dict(env), guarded)
+    made = _Run(now, stop, timeout, output, errors, tuple(fds), boxed, stdin, guarded and tty)
+    return made.whole(on_terminal(argv) if tty and not guarded else argv, cwd, dict(env), guarded)
 
 
 class _Run:
@@ -146,9 +148,10 @@ class _Run:
         fds: tuple[int, ...],
         boxed: Boxed | None,
         stdin: int,
+        tty: bool,
     ) -> None:
         self._now, self._stop = now, stop
-        self._fds, self._boxed, self._stdin = fds, boxed, stdin
+        self._fds, self._boxed, self._stdin, self._tty = fds, boxed, stdin, tty
         self._deadline = now() + timeout
         self._sinks: dict[int, Callable[[bytes], object]] = {}
         self._output, self._errors = output, errors
@@ -189,7 +192,7 @@ class _Run:
         keep = (control_read, status_write, cwd, *self._fds) if self._guarded else ()
         try:
             self._process = subprocess.Popen(
-                _guard(argv, keep) if keep else argv,
+                _guard(argv, keep, self._tty) if keep else argv,
                 stdin=self._stdin if self._stdin >= 0 else subprocess.DEVNULL,
                 stdout=out_write,
                 stderr=err_write if self._errors else out_write,
@@ -344,15 +347,22 @@ class _Run:
         return Ending(self._how, code if self._how == "exited" else None, left)
 
 
-def _guard(argv: list[str], keep: tuple[int, ...]) -> list[str]:
+def _guard(argv: list[str], keep: tuple[int, ...], tty: bool) -> list[str]:
     """The command that runs `argv` under a guardian with its descriptors: control, status, folder, rules."""
     code = (
         "import sys; sys.path += [sys.argv[1], sys.argv[1] + '/sandbox']; import guardian; "
-        "guardian.main(sys.argv[2:], lambda rules: __import__('landlock').apply(rules))"
+        "guardian.main(sys.argv[2:], lambda rules: __import__('landlock').apply(rules), "
+        "lambda *call: __import__('pseudoterminal').main(*call))"
     )
     confine = keep[3] if len(keep) > 3 else -1
-    numbers = (*keep[:3], round(GRACE * 1000), round(LINGER * 1000), confine)
+    numbers = (*keep[:3], round(GRACE * 1000), round(LINGER * 1000), confine, int(tty))
     return [sys.executable, "-I", "-S", "-c", code, os.path.dirname(__file__), *map(str, numbers), *argv]
+
+
+def on_terminal(argv: Sequence[str]) -> list[str]:
+    """The command that runs `argv` on a terminal of its own, wherever it is started (`pseudoterminal.py`)."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pseudoterminal.py")
+    return [sys.executable, "-I", "-S", program, *argv]
 
 
 def _wait_for_all(boxed: Boxed, how: How) -> None:

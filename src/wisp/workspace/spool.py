@@ -1,12 +1,15 @@
 """Output without end in bounded memory: its head, its tail, totals, and all of it in a file.
 
-The file is made only when the output no longer fits, in a private folder the caller gives.  Knows nothing
-of what wrote the output.
+The file is made only when the output no longer fits, in a private folder the caller gives, and is named by
+what it holds once it is whole (`workspace.outputs`).  Knows nothing of what wrote the output.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+
+from wisp.workspace.outputs import settle
 
 MAX_LOG = 256 * 1024 * 1024
 
@@ -16,7 +19,7 @@ class Spool:
 
     Args:
         folder: where the log goes; None keeps nothing on disk.
-        name: file name of the log.
+        name: file name of the log while it is written.
         tail_bytes: how much of the end is kept in memory.
         tail_lines: how many lines count as all of it; more makes a log.
         log_bytes: size cap of the log.
@@ -35,8 +38,6 @@ class Spool:
         self.total = 0
         """Bytes that came in."""
         self.newlines = 0
-        self.log = ""
-        """Path of the log; empty while there is none."""
         self.trouble = ""
         """Why the log is not complete; empty when it is, or when none was needed."""
         self._folder, self._name = folder, name
@@ -46,6 +47,14 @@ class Spool:
         self._tail = bytearray()
         self._fd = -1
         self._last = b""
+        self._log, self._told = "", False
+        self._digest = hashlib.sha256()
+
+    @property
+    def log(self) -> str:
+        """Path of the log; empty while there is none.  A path that was read once stays good."""
+        self._told = self._told or self._fd >= 0
+        return self._log
 
     def write(self, data: bytes) -> None:
         """Take the next piece.  Never raises: a full disk is noted in `trouble`."""
@@ -99,8 +108,15 @@ class Spool:
         return self.total > self._tail_bytes or self.lines > self._tail_lines
 
     def close(self) -> None:
-        """No more pieces will come."""
-        if self._fd >= 0:
+        """No more pieces will come: what was kept gets the name that says what it holds."""
+        if self._fd < 0:
+            return
+        try:
+            os.fdatasync(self._fd)
+            self._log = settle(self._log, self._digest.hexdigest(), told=self._told)
+        except OSError as exc:
+            self.trouble = self.trouble or f"the log is not certain to last: {exc.strerror}"
+        finally:
             os.close(self._fd)
             self._fd = -1
 
@@ -124,7 +140,7 @@ class Spool:
         except OSError as exc:
             self.trouble = f"the log {path} could not be made: {exc.strerror}"
             return
-        self.log = path
+        self._log = path
         self._append(bytes(self._tail))
 
     def _append(self, data: bytes) -> None:
@@ -133,6 +149,7 @@ class Spool:
         try:
             while view:
                 done = os.write(self._fd, view)
+                self._digest.update(view[:done])
                 self._room -= done
                 view = view[done:]
         except OSError as exc:

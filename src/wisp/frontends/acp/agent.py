@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from wisp.frontends.acp.blocks import prompt_of, replayed
+from wisp.frontends.acp.editor import EditorFiles
 from wisp.frontends.acp.options import MODE_IDS, mcp_settings
 from wisp.frontends.acp.session import AUTH_REQUIRED, Session
 from wisp.frontends.acp.store import Library, Stored
@@ -211,12 +212,16 @@ class Agent:
         if asked.mcp_servers:
             options["mcp_servers"] = mcp_settings(asked.mcp_servers)
         forms = self._client.elicitation is not None and self._client.elicitation.form is not None
+        assert self.peer is not None
+        reads = self._client.fs is not None and self._client.fs.read_text_file is True
+        editor = EditorFiles(self.peer) if reads else None
         wanted = msgspec.structs.replace(
-            self._request, cwd=asked.cwd, options=options, converses=forms, **changes
+            self._request, cwd=asked.cwd, options=options, converses=forms, buffers=editor, **changes
         )
         conversation = await self._opener(wanted)
-        assert self.peer is not None
         session = Session(conversation, self.peer, self._stored)
+        if editor is not None:
+            editor.session_id = session.id
         self._sessions[session.id] = session
         return session
 

@@ -68,10 +68,21 @@ class ClientElicitation(Wire, frozen=True):
     form: dict[str, Any] | None = None
 
 
+class ClientFiles(Wire, frozen=True):
+    read_text_file: bool | None = None
+
+
+class FileContent(Wire, frozen=True):
+    """The answer to `fs/read_text_file`."""
+
+    content: str
+
+
 class ClientCapabilities(Wire, frozen=True):
     """Those that are of use here."""
 
     auth: ClientAuth | None = None
+    fs: ClientFiles | None = None
     elicitation: ClientElicitation | None = None
 
 

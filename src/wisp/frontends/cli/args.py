@@ -58,7 +58,7 @@ def parse(argv: Sequence[str]) -> Invocation:
 
 def form_asked_for(argv: Sequence[str]) -> str:
     """The output format that a command line which makes no sense asks for; empty if none."""
-    if not any(word in ("-p", "--prompt") or word.startswith("--prompt=") for word in argv):
+    if not any(word == "--prompt" or word.startswith(("-p", "--prompt=")) for word in argv):
         return ""
     forms = [
         word.partition("=")[2] if "=" in word else following
@@ -138,6 +138,8 @@ def _take_prompt(argv: list[str]) -> tuple[list[str], str | None, bool]:
                 i += 1
         elif word.startswith("--prompt="):
             headless, prompt = True, word.partition("=")[2]
+        elif word.startswith("-p"):  # with its value attached, as short options may have it
+            headless, prompt = True, word[2:].removeprefix("=")
         else:
             rest.append(word)
         i += 1
@@ -185,6 +187,7 @@ def _invocation(command: str, found: argparse.Namespace) -> Invocation:
         yes=found.yes,
         strict_config=found.strict_config,
         inline=found.inline,
+        profile=found.profile or "",
         print_instructions=found.print_instructions,
         trust=found.trust,
         no_project=found.no_project,

@@ -209,6 +209,8 @@ class PlainChat:
                         stopped = judged.subtype == "cancelled"
                         why = "stopped" if stopped else explain(self._view.run, judged)
                         print(safe(f"[{why}]"), flush=True)
+                    elif self._view.run.cut:
+                        print(f"[{self._view.run.cut}]", flush=True)
                     self._done.set()
                     self._changed.set()
 

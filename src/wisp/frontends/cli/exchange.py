@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,6 @@ from wisp.host.showing import safe
 if TYPE_CHECKING:
     from wisp.host.exchanging import Arrived, Exported
 
-ENDINGS = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "atif", ".jsonl": "claude"}
-"""What a file's ending says of its format."""
-
 
 def export(prefix: str, given: Mapping[str, Any], make: Callable[..., Exported]) -> int:
     """Write a session in another format; what was taken out is told on standard error.
@@ -25,12 +21,12 @@ def export(prefix: str, given: Mapping[str, Any], make: Callable[..., Exported])
     A file is made new: one that is there stays as it is, and is named.
     """
     output = str(given["output"])
-    form = str(given["format"]) or ENDINGS.get(os.path.splitext(output)[1].lower(), "markdown")
+    from wisp.host.exchanging import form_of, write_new
+
+    form = str(given["format"]) or form_of(output)
     made = make(prefix, form, scrub=not given["keep_secrets"])
     if output:
-        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(made.data)
+        write_new(output, made)
         print(safe(f"{output}: {len(made.data):,} bytes of {form}"))
     else:
         text = made.data.decode()

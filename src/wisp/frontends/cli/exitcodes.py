@@ -42,7 +42,7 @@ def verdict(run: RunView, *, headless: bool, signal_code: int = INTERRUPTED) -> 
         if headless and run.denials and not run.effects:
             return Verdict("refused", REFUSED, "refused")
         if run.answer_problem:
-            return Verdict("error_output_schema", FAILED, reason)
+            return Verdict("error_schema", FAILED, reason)
         return Verdict("success", OK, reason)
     if reason == "turn_limit":
         return Verdict("error_max_turns", BUDGET, reason)

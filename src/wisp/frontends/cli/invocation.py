@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 
@@ -37,6 +38,8 @@ class Invocation(NamedTuple):
     yes: bool = False
     strict_config: bool = False
     inline: bool = False
+    profile: str = ""
+    """File for a profile of the whole run."""
     print_instructions: bool = False
     trust: bool = False
     no_project: bool = False
@@ -64,6 +67,21 @@ class Invocation(NamedTuple):
 
 
 class Parser(argparse.ArgumentParser):
+    def __init__(
+        self,
+        *,
+        formatter_class: Callable[..., argparse.HelpFormatter] = argparse.HelpFormatter,
+        **options: Any,
+    ) -> None:
+        # argparse makes a formatter for every option it is told of, and each would load `shutil`, with three
+        # compressors, to ask how wide a terminal is that nothing is shown on
+        self._shown_by = formatter_class
+        super().__init__(formatter_class=partial(formatter_class, width=80), **options)
+
+    def format_help(self) -> str:
+        self.formatter_class = self._shown_by
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}{self._meant(message)}; see '{self.prog} --help'")
 

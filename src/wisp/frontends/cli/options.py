@@ -128,6 +128,13 @@ OPTIONS: tuple[Option, ...] = (
         repeat=True,
     ),
     Option("inline", "output and instructions", "the screen below the shell's prompt", setting=False),
+    Option(
+        "profile",
+        "output and instructions",
+        "write where the time went, for Python's pstats",
+        "FILE",
+        setting=False,
+    ),
     Option("strict-config", "output and instructions", "a faulty settings file: exit 3", setting=False),
 )
 

@@ -206,6 +206,8 @@ class TextOutput:
             put(answer if answer.endswith("\n") else answer + "\n")
         if judged.is_error:
             self._note(f"wisp: {explain(run, judged)}")
+        elif run.cut:
+            self._note(f"wisp: {run.cut}")
 
     def _note(self, text: str) -> None:
         self._close_line()
@@ -252,7 +254,7 @@ def explain(run: RunView, judged: Verdict) -> str:
             "what the model wanted to do was not allowed; allow it with --allow RULE, "
             "or choose another --permission-mode"
         )
-    if judged.subtype == "error_output_schema":
+    if judged.subtype == "error_schema":
         return f"the answer does not fit the schema: {run.answer_problem}"
     if judged.subtype == "cancelled":
         return "stopped; continue with --continue"
@@ -316,4 +318,4 @@ def write_json(value: dict[str, Any]) -> None:
     """One line of ASCII-only JSON on stdout, flushed: no byte of it can act on a terminal or a locale."""
     from wisp.messages.codec import ascii_json
 
-    put(ascii_json(value).decode("ascii") + "\n")
+    put(ascii_json(value).decode("ascii").replace("\x7f", "\\u007f") + "\n")

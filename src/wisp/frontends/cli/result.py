@@ -17,7 +17,7 @@ def result_object(
     """The object of `docs/reference/result-object.md`; without a snapshot, of a run that never began."""
     usage = run.usage
     error = "the time of --max-time is used up" if verdict.subtype == "error_max_time" else run.error
-    if verdict.subtype == "error_output_schema":
+    if verdict.subtype == "error_schema":
         error = f"the answer does not fit the schema: {run.answer_problem}"
     planning = snapshot is not None and snapshot.permission_mode == "plan"
     return {
@@ -26,8 +26,9 @@ def result_object(
         "is_error": verdict.is_error,
         "result": run.answer,
         "structured": run.structured,
-        "error": error or None,
+        "error": error or run.cut or None,
         "stop_reason": verdict.stop_reason,
+        "finish_reason": run.finish_reason or None,
         "session_id": snapshot.session_id if snapshot else None,
         "num_turns": run.turns,
         "duration_ms": int(1000 * max(0.0, run.ended_at - run.started_at)),

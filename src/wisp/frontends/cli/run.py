@@ -91,7 +91,9 @@ def print_instructions(
     return OK
 
 
-def request_of(invocation: Invocation, *, interactive: bool, converses: bool = False) -> OpenRequest:
+def request_of(
+    invocation: Invocation, *, interactive: bool, converses: bool = False, editor: bool = False
+) -> OpenRequest:
     """What a command line asks of the host."""
     return OpenRequest(
         converses=converses,
@@ -104,6 +106,7 @@ def request_of(invocation: Invocation, *, interactive: bool, converses: bool = F
         no_session=invocation.no_session,
         yes=invocation.yes,
         own_process=True,
+        editor=editor,
         trust=invocation.trust,
         no_project=invocation.no_project,
         strict_config=invocation.strict_config,

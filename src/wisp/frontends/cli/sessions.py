@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from wisp.frontends.cli.exitcodes import FAILED, OK
 from wisp.frontends.cli.invocation import Invocation, Parser, UsageError
+from wisp.frontends.cli.options import amount
 from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.small import attempt
 from wisp.frontends.cli.terminal import confirmed
@@ -70,6 +71,8 @@ class ScrubLike(Protocol):
     def lines(self) -> int: ...
     @property
     def first(self) -> int: ...
+    @property
+    def outputs(self) -> int: ...
 
 
 def parse_sessions(argv: list[str]) -> Invocation:
@@ -106,7 +109,7 @@ def parse_sessions(argv: list[str]) -> Invocation:
         parser.add_argument(flag, action="store_true", help=text)
     parser.add_argument("--last", metavar="N", type=int, default=0, help="only the last messages")
     parser.add_argument("--go", metavar="ENTRY", help="go on from another message")
-    parser.add_argument("--older-than", metavar="DAYS", type=float, help="not used for so long")
+    parser.add_argument("--older-than", metavar="DAYS", type=amount, help="not used for so long")
     parser.add_argument("--output", "-o", metavar="FILE", default="", help="where a copy goes")
     parser.add_argument("--format", metavar="FORMAT", default="", help="of an export; told by FILE's ending")
     parser.add_argument("--keep-secrets", action="store_true", help="export credentials too")
@@ -335,14 +338,20 @@ def _scrub(words: Sequence[str], invocation: Invocation, library: Library) -> in
         return OK
     for kind, count in report.found.items():
         print(f"{count:6}  [scrubbed:{safe(kind)}]")
-    print(f"in {report.lines} records, the first is line {report.first}")
+    if report.lines:
+        print(f"in {report.lines} records, the first is line {report.first}")
+    if report.outputs:
+        print(f"in {report.outputs} kept outputs of commands, which are deleted whole")
     if not invocation.yes and not confirmed():
         return FAILED
     library.scrub(words[0], do_it=True)
+    changed = (
+        f"; from line {report.first} on the session is no longer what was sent, so that recorded "
+        "responses (--replay) do not fit it"
+    )
     print(
-        f"done; from line {report.first} on the session is no longer what was sent, so that recorded "
-        "responses (--replay) do not fit it. Copies elsewhere were not touched: kept command output, "
-        "snapshots for undo, backups, the provider's own logs. A key that was seen is best replaced."
+        f"done{changed if report.lines else ''}. Copies elsewhere were not touched: snapshots for undo, "
+        "forks, backups, the provider's own logs. A key that was seen is best replaced."
     )
     return OK
 

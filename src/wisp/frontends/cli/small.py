@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -57,7 +58,18 @@ class ChangeLike(Protocol):
 
 def run_small(invocation: Invocation, library: Library) -> int:
     """Do the command; returns the exit code."""
-    return attempt(lambda: _COMMANDS[invocation.command](invocation, library))
+    return attempt(lambda: _do(invocation, library))
+
+
+def _do(invocation: Invocation, library: Library) -> int:
+    """The command; what shows settings says first which of them cannot be read and do not count."""
+    verb = invocation.words[0] if invocation.words else ""
+    if invocation.command in ("models", "permissions", "hooks", "skills") or (
+        invocation.command == "config" and verb in ("", "show")
+    ):
+        for problem in library.settings_problems():
+            print(f"wisp: {safe(problem)}", file=sys.stderr)
+    return _COMMANDS[invocation.command](invocation, library)
 
 
 def attempt(work: Callable[[], int]) -> int:
@@ -71,6 +83,8 @@ def attempt(work: Callable[[], int]) -> int:
         raise
     except (LookupError, OSError, UnicodeDecodeError) as exc:
         said = exc.args[0] if isinstance(exc, LookupError) and exc.args else exc
+        if isinstance(exc, OSError) and exc.filename and exc.strerror:
+            said = f"{os.fsdecode(exc.filename)}: {exc.strerror}"
         print(f"wisp: {safe(str(said))}", file=sys.stderr)
         return FAILED
 
@@ -177,7 +191,11 @@ def _permissions(invocation: Invocation, library: Library) -> int:
 def _permissions_test(path: str, library: Library) -> int:
     """Judge every line of a file: `COMMAND`, or `VERDICT<TAB>COMMAND` to check an expectation."""
     wrong = total = 0
-    with open(path, encoding="utf-8") as file:
+    try:
+        opened = open(path, encoding="utf-8")  # noqa: SIM115 - closed below
+    except OSError as exc:
+        return _usage(f"{path}: {exc.strerror}")
+    with opened as file:
         for line in file:
             text = line.rstrip("\n")
             if not text or text.startswith("#"):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.geometry import Offset
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
@@ -25,7 +26,8 @@ from wisp.frontends.tui.bars import Bar
 from wisp.frontends.tui.below import TICK, Below
 from wisp.frontends.tui.composer import Composer
 from wisp.frontends.tui.dialog import Dialog
-from wisp.frontends.tui.driver import Ground, ScreenDriver
+from wisp.frontends.tui.driver import Answered, Ground, ScreenDriver
+from wisp.frontends.tui.echo import Echo
 from wisp.frontends.tui.look import DARK, GREY, LIGHT, LOOKS, Look, theme_of
 from wisp.frontends.tui.menu import Menu, Row
 from wisp.frontends.tui.pressing import interrupt, pressed
@@ -60,13 +62,15 @@ class WispApp(App[int]):
     TITLE = "wisp"
     CSS = """
     Screen { layout: vertical; background: $background; color: $foreground; overflow: hidden; }
-    Screen:inline { height: 60vh; border: none; }
+    Screen:inline { height: 60vh; min-height: 10; border: none; }
+    .input--placeholder { color: $dim; }
     .-short Composer, .-short Composer:focus, .-tiny Composer, .-tiny Composer:focus { border: none; }
     .-short Dialog, .-tiny Dialog { border: none; }
+    .-low.asks Composer, .-low.asks Composer:focus, .asks:inline Composer { border: none; }
     .reader Composer, .reader Composer:focus, .reader Dialog { border: none; }
     .-tiny #activity, .-tiny #status, .-tiny #queue { display: none; }
     """
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (8, "-short"), (14, "-tall")]  # noqa: RUF012 - as the base class has it
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (8, "-short"), (14, "-low"), (20, "-tall")]  # noqa: RUF012 - as the base class has it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "interrupt", show=False, priority=True),
         Binding("ctrl+q", "none", show=False, priority=True),
@@ -84,7 +88,8 @@ class WispApp(App[int]):
     ]
 
     def __init__(self, connect: Connect, first: str = "", *, look: Look = DARK) -> None:
-        super().__init__(driver_class=ScreenDriver)
+        self.echo = Echo()
+        super().__init__(driver_class=partial(ScreenDriver, echo=self.echo))  # type: ignore[arg-type]
         self.wishes = Wishes(self)
         self.look = GREY if self.no_color else LIGHT if look is DARK and ground() == "light" else look
         for one in LOOKS.values():
@@ -95,7 +100,8 @@ class WispApp(App[int]):
         self.talk: Talk | None = None
         self.answers = Answers(self)
         self._connect = connect
-        self._first = first
+        self._first = [first] if first else []
+        """What is to be said once the conversation is open."""
         self._work: set[asyncio.Future[Any]] = set()
         self._interrupted_at = -TWICE
         self.below = Below(self)
@@ -109,9 +115,17 @@ class WispApp(App[int]):
     def cursor_position(self, place: Offset) -> None:
         self._cursor_place = place
 
+    def _build_driver(self, headless: bool, inline: bool, *args: Any, **more: Any) -> Driver:
+        if headless or not inline:
+            return super()._build_driver(headless, inline, *args, **more)
+        from wisp.frontends.tui.inline import InlineDriver
+
+        self.driver_class = partial(InlineDriver, echo=self.echo)  # type: ignore[assignment]
+        return super()._build_driver(headless, False, *args, **more)
+
     def get_default_screen(self) -> Screen[Any]:
         """The screen of the conversation."""
-        return QuickScreen(id="_default")
+        return QuickScreen(self.echo)
 
     def compose(self) -> ComposeResult:
         """Transcript, what happens, questions, composer, status."""
@@ -120,7 +134,7 @@ class WispApp(App[int]):
         yield Bar(self.look, "activity")
         yield Dialog(self.look)
         yield Menu(self.look)
-        yield Composer()
+        yield Composer(self.echo)
         yield Bar(self.look, "status")
 
     # -- parts of the screen ------------------------------------------------------------------------------
@@ -155,21 +169,22 @@ class WispApp(App[int]):
         """Show an empty screen; connect when it stands."""
         self.part("queue", Bar).add_class("hidden")
         self.composer.focus()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.exit, 128 + number)
-        loop.add_signal_handler(signal.SIGINT, self.action_interrupt)
+        self.echo.listens = True
+        outside.listen(self)
         self.call_after_refresh(lambda: self.keep(self._live()))
 
     async def _live(self) -> None:
         from wisp.frontends.tui.talk import Talk
+        from wisp.frontends.tui.warming import warm
 
         client = await self._connect()
         self.talk = Talk(self, client)
         self.wishes.take(client.around.screen())
         self.composer.placeholder = PROMPT
         gc.freeze()  # what was loaded stays: looking through it again would stop the screen for a moment
+        gc.enable()
         self.set_interval(TICK, self.below.tick)
+        self.keep(warm(self.look, lambda: self.composer.last_key))
         await self.talk.run(self._first)
 
     def keep(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -236,23 +251,16 @@ class WispApp(App[int]):
         """The terminal told its ground."""
         self.wishes.told(message.ground)
 
+    def on_answered(self, message: Answered) -> None:
+        """The terminal told what it is, which is asked for pictures alone."""
+        if self.talk is not None:
+            self.talk.pictures.answered(message.name, message.graphics)
+
     def on_resize(self) -> None:
         """Lines around the composer are as wide as the screen."""
         self.below.activity()
         self.below.queue()
         self.below.status()
-
-    def use_look(self, name: str) -> None:
-        """Other colours: `dark`, `light` or `grey`; the next ones where none are named."""
-        looks = {"dark": DARK, "light": LIGHT, "grey": GREY, "gray": GREY}
-        after = {DARK: LIGHT, LIGHT: GREY, GREY: DARK}[self.look]
-        self.look = looks.get(name, after)
-        self.theme = self.look.name
-        for bar in self.screen_stack[0].query(Bar):
-            bar.look = self.look
-        self.dialog.look = self.menu.look = self.look
-        self.transcript.show_look(self.look)
-        self.opened()
 
     def busy(self, working: bool) -> None:
         """Have the terminal show that something is worked on, or no longer."""
@@ -278,6 +286,8 @@ class WispApp(App[int]):
             self.keep(self.answers.take(message.text))
         elif self.talk is not None:
             self.keep(self.talk.say(message.text, later=message.when == "later", pictures=message.pictures))
+        else:
+            self._first.append(message.text)  # typed before there was anybody to say it to
 
     async def on_event(self, event: events.Event) -> None:
         """Keys mean what the person wants.  Who writes on while a page is only looked at leaves it."""
@@ -330,6 +340,8 @@ class WispApp(App[int]):
     def exit(self, result: int | None = None, *args: Any, **more: Any) -> None:
         """Leave; the outer terminal no longer shows that something is worked on."""
         outside.progress(self, False)
+        if self.talk is not None:
+            self.talk.leave()
         super().exit(result, *args, **more)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -39,10 +39,12 @@ def attend(app: WispApp, talk: Talk, event: Any) -> None:
     """What one event asks of the person, or no longer asks."""
     if isinstance(event, ToolApprovalRequested):
         app.dialog.put(approval(event), app.composer.last_key)
+        app.below.draw()
         call_back(app, "an operation waits for your word")
     elif isinstance(event, QuestionAsked):
         if event.options:
             app.dialog.put(question(event), app.composer.last_key)
+            app.below.draw()
         else:
             talk.note(f"{ABOUT.get(event.about, 'Asked')}: {shown(event.text)}", "warn")
             app.answers.ask(

@@ -39,18 +39,23 @@ class Bar(Widget):
             self.refresh()
 
     def render(self) -> Text:
-        """The text."""
-        return self._text
+        """The text; one line is cut where it does not fit, with a mark."""
+        width = self.content_size.width
+        if width <= 0 or "\n" in self._text.plain or self._text.cell_len <= width:
+            return self._text
+        cut = self._text.copy()
+        cut.truncate(width, overflow="ellipsis")
+        return cut
 
 
 def activity(
     look: Look, *, waiting: str, seconds: float, frame: int, still: bool, hint: str, width: int
 ) -> Text:
     """What is being waited for, since when, and how to stop it."""
-    mark = "•" if still else SPINNER[frame % len(SPINNER)]
+    mark = "" if look.spoken else "• " if still else f"{SPINNER[frame % len(SPINNER)]} "
     after = f" {took_text(seconds)}" if seconds >= 1 else ""
     text = Text(no_wrap=True)
-    text.append(f"{mark} ", look.style("accent"))
+    text.append(mark, look.style("accent"))
     text.append(clipped(waiting, max(4, width - cell_len(hint) - len(after) - 6)), look.style())
     text.append(after, look.style("dim"))
     if hint:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 FRAME = 1 / 30
 """Seconds between two drawings of what streams in."""
+SOON = 0.002
+"""Seconds before the first of them: what belongs together comes together."""
+AFTER_KEY = 0.004
+"""Seconds for which what streams in lets a key's echo go first, before it looks again."""
 TICK = 0.1
 """Seconds between two looks at the clock during a run."""
 NARROW = 60
@@ -31,6 +35,7 @@ class Below:
     def __init__(self, app: WispApp) -> None:
         self._app = app
         self._flushing = False
+        self._drawn_at = -FRAME
         self._frame = 0
         self.hint = ""
         """Said beside what happens."""
@@ -39,10 +44,21 @@ class Below:
         """Draw what changed, with whatever else changes until then."""
         if not self._flushing:
             self._flushing = True
-            self._app.after(FRAME, self._draw_changes)
+            rest = self._drawn_at + FRAME - asyncio.get_running_loop().time()
+            self._app.after(max(SOON, rest), self._draw_changes)
+
+    def draw(self) -> None:
+        """Draw what changed, at once: what a question is about stands above it."""
+        self._drawn_at = asyncio.get_running_loop().time()
+        self._app.transcript.changed()
+        self.activity()
 
     def _draw_changes(self) -> None:
+        if self._app.echo.waits(asyncio.get_running_loop().time()):
+            self._app.after(AFTER_KEY, self._draw_changes)
+            return
         self._flushing = False
+        self._drawn_at = asyncio.get_running_loop().time()
         self._app.transcript.changed()
         self.activity()
         self.queue()
@@ -84,8 +100,8 @@ class Below:
         app = self._app
         if app.dialog.ask is not None:
             return ""  # the question names its own keys
-        shell = app.talk is not None and app.talk.feed.shell
-        what = "" if app.size.width < NARROW else " the command" if shell else " the run"
+        command = app.talk is not None and (app.talk.feed.shell or app.talk.feed.commands)
+        what = "" if app.size.width < NARROW else " the command" if command else " the run"
         return f"esc stops{what}"
 
     def queue(self) -> None:

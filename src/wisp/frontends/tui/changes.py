@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from wisp.frontends.tui.bars import Bar
+from wisp.frontends.tui.field import Field
 from wisp.frontends.tui.hunklist import HunkList, file_of, hunks
 from wisp.frontends.tui.look import Look
 from wisp.frontends.tui.picker import leave
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
     from wisp.frontends.tui.talk import Talk
 
+PAUSE = 0.1
+"""Seconds without a key after which the field has the focus."""
 MARKS = {"made": "+", "changed": "~", "deleted": "-"}
 
 
@@ -105,7 +109,7 @@ class Changes(ModalScreen[Outcome | None]):
         """Title, hunks, what is written, keys."""
         yield Bar(self.look, "title")
         yield HunkList(self.look, [part.diff for part in self._parts], self._label, self._below)
-        yield Input(placeholder="a comment on this hunk; Enter keeps it")
+        yield Field(placeholder="a comment on this hunk; Enter keeps it")
         yield Bar(self.look, "keys")
 
     def on_mount(self) -> None:
@@ -115,6 +119,7 @@ class Changes(ModalScreen[Outcome | None]):
         title.append(f"Changes of this conversation: {files}", self.look.style("accent", bold=True))
         self.query_one("#title", Bar).show(title)
         self._list.focus()
+        self._focus = self.set_interval(PAUSE, self._take_focus, pause=True)
         self._tell()
 
     def _label(self, number: int) -> tuple[str, str]:
@@ -146,23 +151,51 @@ class Changes(ModalScreen[Outcome | None]):
         """Scroll."""
         self._list.move(by)
 
+    def _take_focus(self) -> None:
+        self._focus.pause()
+        self.query_one(Input).focus()
+
     def action_comment(self) -> None:
         """Write a comment on the marked hunk."""
         self.add_class("writing")
         field = self.query_one(Input)
         field.value = self._comments.get(self._list.at, "")
-        field.focus()
+        self._focus.reset()
+
+    async def on_key(self, event: events.Key) -> None:
+        """Do what a key means, in the order in which keys were pressed.
+
+        By the usual way, over the app, letters that are typed directly after `c` would still be commands; and
+        with the focus at once the first of them could come after the others.
+        """
+        field = self.query_one(Input)
+        event.stop()
+        if not self.has_class("writing"):
+            for binding in self._bindings.key_to_bindings.get(event.key, ()):
+                await self.run_action(binding.action)
+        elif not field.has_focus:
+            self._focus.reset()
+            if event.is_printable:
+                field.insert_text_at_cursor(event.character or "")
+            elif event.key == "backspace":
+                field.action_delete_left()
+            elif event.key == "enter":
+                self._keep(field.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Keep the comment; an empty one is none."""
         event.stop()
-        if event.value.strip():
-            self._comments[self._list.at] = event.value.strip()
+        self._keep(event.value)
+
+    def _keep(self, comment: str) -> None:
+        if comment.strip():
+            self._comments[self._list.at] = comment.strip()
         else:
             self._comments.pop(self._list.at, None)
         self._written()
 
     def _written(self) -> None:
+        self._focus.pause()
         self.remove_class("writing")
         self._list.focus()
         self._list.draw_again()

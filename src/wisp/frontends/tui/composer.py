@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
+from wisp.frontends.tui.echo import Echo
 from wisp.frontends.tui.graphemes import after, before
 from wisp.frontends.tui.killing import KillRing
 
@@ -79,13 +80,14 @@ class Composer(TextArea):
             super().__init__()
             self.key = key
 
-    def __init__(self) -> None:
+    def __init__(self, echo: Echo | None = None) -> None:
         super().__init__(
             id="composer",
             highlight_cursor_line=False,
             placeholder="starting…",
             max_checkpoints=200,
         )
+        self._echo = echo or Echo()
         self.menu_open = False
         """Whether arrows, Tab and Enter belong to a menu."""
         self.last_key = 0.0
@@ -164,6 +166,7 @@ class Composer(TextArea):
         import asyncio
 
         self.last_key = asyncio.get_running_loop().time()
+        self._echo.taken(self.last_key)
         key = event.key
         if key not in ("ctrl+y", "alt+y"):
             self._yanked = None

@@ -102,6 +102,7 @@ class Dialog(Widget, can_focus=True):
         self._armed_at = max(now + GUARD, last_key + PAUSE)
         self._pausing = last_key + PAUSE > now + GUARD
         self.remove_class("hidden")
+        self.screen.add_class("asks")
         self.focus()
         self.refresh(layout=True)
 
@@ -109,6 +110,7 @@ class Dialog(Widget, can_focus=True):
         """The question is settled."""
         self.ask = None
         self.add_class("hidden")
+        self.screen.remove_class("asks")
 
     # -- drawing ------------------------------------------------------------------------------------------
 

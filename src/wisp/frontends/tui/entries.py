@@ -13,7 +13,7 @@ from rich.text import Text
 from textual.strip import Strip
 
 from wisp.frontends.tui.lines import blank, clipped, fitted, lines_of
-from wisp.frontends.tui.look import Look
+from wisp.frontends.tui.look import TONES, Look
 from wisp.host.showing import one_line, safe
 
 TAIL = 5
@@ -45,7 +45,7 @@ class Entry:
 
     def lines(self, width: int, look: Look) -> list[Strip]:
         """Its lines, an empty one first."""
-        key = (width, look.name, self._version, self.opened)
+        key = (width, look.name, look.spoken, self._version, self.opened)
         if key != self._key:
             self._lines, self._key = [blank(width, look.style()), *self.draw(width, look)], key
         return self._lines
@@ -92,10 +92,10 @@ class Said(Entry):
         if not self.opened and len(rows) > HEAD * 3:
             text = "\n".join([*rows[: HEAD * 2], f"… {len(rows) - HEAD * 2} more lines"])
         base = look.style(on="panel")
-        strips = lines_of(Text(text), max(1, width - 3), base)
-        mark = Segment("❯ ", look.style("accent", on="panel", bold=True))
+        mark = Segment(f"{look.mark('said')} ", look.style("accent", on="panel", bold=True))
+        strips = lines_of(Text(text), max(1, width - len(mark.text) - 1), base)
         out = [
-            fitted([mark if at == 0 else Segment("  ", base), *strip], width, base)
+            fitted([mark if at == 0 else Segment(" " * len(mark.text), base), *strip], width, base)
             for at, strip in enumerate(strips)
         ]
         if self.how:
@@ -147,16 +147,16 @@ class Thinking(Entry):
         """A row, or all."""
         base, dim = look.style(), look.style("dim", italic=True)
         took = "" if self.seconds is None or self.seconds < 0.5 else f" for {took_text(self.seconds)}"
-        word = "thinking…" if self.seconds is None else f"thought{took}"
+        word, mark = "thinking…" if self.seconds is None else f"thought{took}", look.mark("thought")
         if self.opened:
             return [
-                fitted([Segment(f"  ∴ {word}", dim)], width, base),
+                fitted([Segment(f"  {mark} {word}", dim)], width, base),
                 *lines_of(Text(safe(self.text).strip(), dim), width - 1, base, 4),
             ]
         flat = " ".join(safe(self.text[-400:] if self.seconds is None else self.text[:400]).split())
-        room = max(0, width - len(word) - 8)
+        room = max(0, width - len(word) - len(mark) - 7)
         shown = (flat[-room:] if self.seconds is None else clipped(flat, room)) if room > 12 else ""
-        return [fitted([Segment(f"  ∴ {word}  ", dim), Segment(shown, look.style("dim"))], width, base)]
+        return [fitted([Segment(f"  {mark} {word}  ", dim), Segment(shown, look.style("dim"))], width, base)]
 
     def plain(self) -> str:
         """See `Entry.plain`."""
@@ -173,9 +173,10 @@ class Note(Entry):
 
     def draw(self, width: int, look: Look) -> list[Strip]:
         """As it is, line by line."""
-        mark = {"bad": "✗", "warn": "!", "good": "✓"}.get(self.tone, "·")
-        strips = lines_of(Text(safe(self.text).rstrip()), max(1, width - 5), look.style(self.tone))
-        lead, rest = Segment(f"  {mark} ", look.style(self.tone)), Segment("    ", look.style())
+        lead = Segment(f"  {look.mark(self.tone)} ", look.style(self.tone))
+        room = max(1, width - len(lead.text) - 1)
+        strips = lines_of(Text(safe(self.text).rstrip()), room, look.style(self.tone))
+        rest = Segment(" " * len(lead.text), look.style())
         return [
             fitted([lead if at == 0 else rest, *strip], width, look.style())
             for at, strip in enumerate(strips)
@@ -271,21 +272,14 @@ class Card(Entry):
     def draw(self, width: int, look: Look) -> list[Strip]:
         """A line that says what it is, then as much of what came of it as is useful."""
         base = look.style()
-        mark, tone = {
-            "waiting": ("○", "dim"),
-            "asking": ("?", "warn"),
-            "running": ("◐", "accent"),
-            "done": ("●", "good"),
-            "failed": ("✗", "bad"),
-            "refused": ("⊘", "warn"),
-        }[self.state]
+        mark, tone = look.mark(self.state), TONES[self.state]
         seconds = self.now - self.since if self.state == "running" and self.since else self.took
         after = f"  {took_text(seconds)}" if seconds >= (1 if self.state == "running" else 0.1) else ""
         name, _, rest = self.title().partition(" ")
         line = Text.assemble(
             (f"  {mark} ", look.style(tone)),
             (name, look.style("text", bold=True)),
-            (" " + clipped(rest, max(1, width - len(name) - len(after) - 6)), look.style()),
+            (" " + clipped(rest, max(1, width - len(name) - len(after) - len(mark) - 5)), look.style()),
             (after, look.style("dim")),
         )
         return [*lines_of(line, width, base)[:1], *self._body(width, look)]
@@ -350,10 +344,11 @@ class Looked(Entry):
             return out
         running = any(card.state in ("running", "waiting") for card in self.cards)
         words = [f"{card.name} {one_line(subject(card.arguments), 60)}".strip() for card in self.cards]
+        mark = look.mark("running" if running else "done")
         line = Text.assemble(
-            ("  ◐ " if running else "  ● ", look.style("accent" if running else "good")),
+            (f"  {mark} ", look.style("accent" if running else "good")),
             ("looking at  " if running else "looked at  ", look.style("text", bold=True)),
-            (clipped(safe(" · ".join(words)), max(1, width - 15)), look.style("dim")),
+            (clipped(safe(" · ".join(words)), max(1, width - 14 - len(mark))), look.style("dim")),
         )
         faulty = [strip for card in self.cards if not card.reading for strip in card.draw(width, look)]
         return [*lines_of(line, width, look.style())[:1], *faulty]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,15 +34,19 @@ from wisp.host.events import (
     ToolExecutionEnded,
     ToolExecutionProgress,
     ToolExecutionStarted,
+    ToolResultAdded,
     TurnCompleted,
 )
 from wisp.host.showing import safe
 from wisp.host.view import View, reduce
-from wisp.messages.content import Thinking as ThinkingBlock
-from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
+from wisp.messages.content import Image
 
+Depict = Callable[[str, str, Callable[[], str]], Entry]
+"""Makes the entry of a picture from its name, its media type, and what loads it in base64."""
 WHOLE = 40
 """Lines of the output of a person's own command that are shown at once."""
+COMMANDS = ("bash", "process")
+"""Tools whose calls can be stopped by themselves."""
 NEAR = 1_000
 """Entries at the end that are kept whole."""
 
@@ -51,10 +56,12 @@ class Feed:
 
     Args:
         entries: the transcript's list, added to at its end.
+        picture: makes the entry of a picture; they are left out without.
     """
 
-    def __init__(self, entries: list[Entry]) -> None:
+    def __init__(self, entries: list[Entry], picture: Depict | None = None) -> None:
         self.entries = entries
+        self._picture = picture
         self.view = View()
         self.cost: float | None = 0.0
         """At list price since the screen was opened; None once a part of it is unknown."""
@@ -99,6 +106,11 @@ class Feed:
                 card.now = now
                 card.touch()
                 entry.touch()
+
+    @property
+    def commands(self) -> bool:
+        """Whether a command of the model's runs, which can be stopped by itself."""
+        return any(card.name in COMMANDS and card.state == "running" for card, _ in self._cards.values())
 
     def arguments_of(self, call_id: str) -> str:
         """A call's arguments as the model wrote them; empty for one that is over."""
@@ -226,6 +238,10 @@ class Feed:
         card.ended(event.output, code=event.failure_code, error=event.is_error, details=event.details)
         entry.touch()
 
+    def _result(self, event: ToolResultAdded, now: float) -> None:
+        if self._picture is not None:
+            self.entries += depicted(event.result.content, event.result.text, self._picture)
+
     def _shell_started(self, event: ShellStarted, now: float) -> None:
         card = Card(event.call_id, "bash", "")
         card.summary = f"{'!' if event.told else '!!'} {event.command}"
@@ -315,6 +331,8 @@ class Feed:
         self._cards.clear()
         if event.stop_reason == "cancelled":
             self.note(Note("stopped" + (f": {event.error}" if _tells(event.error) else ""), "warn"))
+        elif self.view.run.cut:
+            self.note(Note(self.view.run.cut, "warn"))
         elif event.stop_reason != "model_finished":
             self.note(Note(event.error or f"the run ended: {event.stop_reason.replace('_', ' ')}", "bad"))
 
@@ -322,6 +340,16 @@ class Feed:
 def _tells(reason: str) -> bool:
     """Whether why a run was stopped is news to the person who stopped it."""
     return bool(reason) and reason not in ("the user interrupted", "the program is closing")
+
+
+def depicted(content: Sequence[object], words: str, picture: Depict) -> list[Entry]:
+    """Entries of the pictures among some content, called by the words that stand with them."""
+    name = words.strip().partition("\n")[0][:100] or "picture"
+    return [
+        picture(name, block.media_type, functools.partial(str, block.data))
+        for block in content
+        if isinstance(block, Image)
+    ]
 
 
 def add_card(entries: list[Entry], card: Card) -> Entry:
@@ -337,35 +365,6 @@ def add_card(entries: list[Entry], card: Card) -> Entry:
         return group
     entries.append(card)
     return card
-
-
-def told(messages: Sequence[Message]) -> list[Entry]:
-    """Entries of messages that were said earlier."""
-    entries: list[Entry] = []
-    cards: dict[str, tuple[Card, Entry]] = {}
-    for message in messages:
-        if isinstance(message, UserMessage):
-            entries.append(Said(message.text))
-        elif isinstance(message, Notice):
-            entries.append(Note(f"the model is told: {message.text}"))
-        elif isinstance(message, AssistantMessage):
-            thought = "".join(b.text for b in message.content if isinstance(b, ThinkingBlock))
-            if thought.strip():
-                entries.append(Thinking(thought, -1))
-            if message.text.strip():
-                entries.append(Answer(message.text, whole=True))
-            for call in message.calls:
-                card = Card(call.id, call.name, call.arguments)
-                card.state = "done"
-                cards[call.id] = (card, add_card(entries, card))
-        elif isinstance(message, ToolResult):
-            found = cards.pop(message.call_id, None)
-            if found is None:
-                card = Card(message.call_id, message.name, "")
-                found = (card, add_card(entries, card))
-            found[0].ended(message.text, code=message.code, error=message.is_error, details={})
-            found[1].touch()
-    return entries
 
 
 _HANDLERS: dict[type, Callable[[Feed, Any, float], None]] = {
@@ -393,5 +392,6 @@ _HANDLERS: dict[type, Callable[[Feed, Any, float], None]] = {
     ToolExecutionEnded: Feed._ended,
     ToolExecutionProgress: Feed._progress,
     ToolExecutionStarted: Feed._execution_started,
+    ToolResultAdded: Feed._result,
     TurnCompleted: Feed._turn_over,
 }

@@ -91,7 +91,7 @@ class HunkList(Widget, can_focus=True):
             self._starts.append(len(self._lines))
             on = "panel" if number == self.at else ""
             mark, tone = self._label(number)
-            name = f"{'❯' if on else ' '} {mark} {number + 1} of {len(self._parts)}  {file_of(part)}"
+            name = f"{self.look.pointer(bool(on))}{mark} {number + 1} of {len(self._parts)}  {file_of(part)}"
             style = self.look.style(tone, on=on, bold=bool(on))
             self._lines.append(fitted([Segment(name, style)], width, self.look.style(on=on)))
             strips = diff_lines(part, width - 1, self.look, indent=4)

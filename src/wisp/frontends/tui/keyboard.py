@@ -21,7 +21,11 @@ LOST = 1.0
 _LOCKS = 64 | 128
 _KEY = re.compile(r"\x1b\[(\d+)(?::(\d*))?(?::(\d*))?(?:;(\d*)(?::(\d))?)?(?:;([\d:]*))?u")
 _OTHER = re.compile(r"\x1b\[27;(\d+);(\d+)~")
-_OPEN = re.compile(r"\x1b(?:\[[0-9:;]*|\]\d?[^\x07\x1b]{0,60}\x1b?)?$")
+_OPEN = re.compile(
+    r"\x1b(?:\[[0-9:;]*|\]\d?[^\x07\x1b]{0,60}\x1b?|P(?:>[^\x1b]{0,80}\x1b?)?|_(?:G[^\x1b]{0,200}\x1b?)?)?$"
+)
+_NAME = re.compile(r"\x1bP>\|([^\x1b]*)\x1b\\")
+_GRAPHICS = re.compile(r"\x1b_G[^;\x1b]*;?([^\x1b]*)\x1b\\")
 _GROUND = re.compile(
     r"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[^\x07\x1b]*(?:\x07|\x1b\\)"
 )
@@ -38,6 +42,10 @@ class Keyboard:
         self._pasting = False
         self.ground = ""
         """`light` or `dark`, once the terminal has told the colour of its ground."""
+        self.name = ""
+        """What the terminal calls itself (XTVERSION), once it has told."""
+        self.graphics = ""
+        """What it said when it was asked for pictures (kitty graphics protocol)."""
 
     @property
     def holds(self) -> bool:
@@ -63,7 +71,7 @@ class Keyboard:
             typed, mark, rest = data.partition(BEGIN)
             if not mark and (cut := _OPEN.search(typed)):
                 typed, self._held = typed[: cut.start()], typed[cut.start() :]
-            out.append(_keys(_GROUND.sub(self._told, typed)))
+            out.append(_keys(self._answers(typed)))
             out.append(mark)
             self._pasting, data = bool(mark), rest
         return "".join(out)
@@ -71,12 +79,22 @@ class Keyboard:
     def release(self) -> str:
         """Nothing came for `PAUSE` seconds: what looks like a key's beginning is a key: Escape."""
         held, self._held = self._held, ""
-        return "" if held.startswith("\x1b]1") else _keys(held)
+        return "" if held.startswith(("\x1b]1", "\x1bP>", "\x1b_G")) else _keys(held)
 
     def silence(self) -> str:
         """Nothing came for `LOST` seconds: a paste ends."""
         held, self._held, self._pasting = self._held, "", False
         return held.replace("\x1b", "") + END
+
+    def _answers(self, text: str) -> str:
+        """Take what the terminal answered out of what was typed."""
+        if "\x1b" not in text:
+            return text
+        for pattern, put in ((_NAME, "name"), (_GRAPHICS, "graphics")):
+            if found := pattern.search(text):
+                setattr(self, put, found[1] or "-")
+                text = pattern.sub("", text)
+        return _GROUND.sub(self._told, text)
 
     def _told(self, match: re.Match[str]) -> str:
         """The terminal told its ground: light where it is lighter than middle grey (ITU-R BT.601)."""

@@ -26,7 +26,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "The run",
         (
-            ("Esc", "stop the run; what is written and what waits stays"),
+            ("Esc", "stop the command that runs; pressed again, or where none runs: the run"),
             ("Ctrl+C", "copy what is marked; else clear the text, stop the run; twice in 2 s leaves"),
             ("Ctrl+D", "leave, where nothing is written"),
             ("Shift+Tab", "the next permission mode: ask, auto, plan, read-only"),

@@ -12,6 +12,33 @@ from typing import NamedTuple
 from rich.style import Style
 from textual.theme import Theme
 
+MARKS = {
+    "waiting": ("○", "waiting:"),
+    "asking": ("?", "asks:"),
+    "running": ("◐", "running:"),
+    "done": ("●", "done:"),
+    "failed": ("✗", "failed:"),
+    "refused": ("⊘", "refused:"),
+    "bad": ("✗", "error:"),
+    "warn": ("!", "warning:"),
+    "good": ("✓", "good:"),
+    "dim": ("·", "note:"),
+    "said": ("❯", "you:"),
+    "thought": ("∴", "model"),
+    "picture": ("▣", "picture:"),
+    "chosen": ("❯", ">"),
+}
+"""Each mark and the word for it."""
+TONES = {
+    "waiting": "dim",
+    "asking": "warn",
+    "running": "accent",
+    "done": "good",
+    "failed": "bad",
+    "refused": "warn",
+}
+"""The colour of a call in each state."""
+
 
 class Look(NamedTuple):
     """Colours of one theme, as `#rrggbb`."""
@@ -34,6 +61,17 @@ class Look(NamedTuple):
     removed_word: str
     code: str
     """Name of the highlighting style for code."""
+    spoken: bool = False
+    """Whether it is read aloud: words in the place of marks, and nothing drawn with lines."""
+
+    def mark(self, name: str) -> str:
+        """The mark of something by its name in `MARKS`; where it is read aloud, the word for it."""
+        sign, word = MARKS[name]
+        return word if self.spoken else sign
+
+    def pointer(self, marked: bool) -> str:
+        """What stands before a row of a list, marked or not."""
+        return f"{self.mark('chosen')} " if marked else "  "
 
     def style(self, colour: str = "", *, on: str = "", bold: bool = False, italic: bool = False) -> Style:
         """A style with a colour of this look by its name; the text's colour on the background without."""

@@ -8,6 +8,7 @@ CommonMark as `markdown-it` reads it, with tables and struck-out text.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -25,6 +26,7 @@ from wisp.host.showing import safe
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\n`]*)\n?")
 _BLANK = re.compile(r"(?:[ \t]*\n)+")
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:[ \t]*\S", re.MULTILINE)
+_LINES = re.compile("[\u2500-\u258f]")
 MOST_HIGHLIGHTED = 60_000
 """Characters of one block of code that are coloured; longer ones stay plain."""
 
@@ -50,7 +52,7 @@ class Streamed:
         self._tail: list[Strip] = []
         self._fence: _OpenCode | None = None
         self._last = Block(0, 0)
-        self._key: tuple[int, str] | None = None
+        self._key: tuple[int, str, bool] | None = None
         self._drawn = -1
         """Length of the text that the lines show."""
 
@@ -77,8 +79,8 @@ class Streamed:
 
     def lines(self, width: int, look: Look) -> list[Strip]:
         """The lines as they are now."""
-        if self._key != (width, look.name):
-            self._key = (width, look.name)
+        if self._key != (width, look.name, look.spoken):
+            self._key = (width, look.name, look.spoken)
             self._frozen, self._tail, self._frozen_at, self._fence, self._drawn = [], [], 0, None, -1
             self._last = Block(0, 0)
         if self._drawn != len(self._raw):
@@ -229,7 +231,7 @@ def blocks(text: str) -> list[Block]:
     """
     found: list[tuple[int, str, int]] = []
     kind, number = "", 1
-    for token in _parser().parse(text):
+    for token in _parser(inline=False).parse(text):
         if not token.map or token.nesting < 0:
             continue
         if token.level == 0:
@@ -263,12 +265,21 @@ def drawn(text: str, width: int, look: Look, number: int | None = None) -> list[
     if not text.strip():
         return []
     with console().use_theme(_styles(look)):
-        strips = lines_of(_Page(text, look, number), width, look.style())
+        strips = lines_of(_page(look).of(text, number), width, look.style())
+    if look.spoken:
+        strips = [_unlined(strip) for strip in strips]
     while strips and not strips[-1].text.strip():
         strips.pop()
     while strips and not strips[0].text.strip():
         strips.pop(0)
     return strips
+
+
+def _unlined(strip: Strip) -> Strip:
+    """A row without what is drawn with lines: rules, borders of tables and quotes."""
+    return Strip(
+        [segment._replace(text=_LINES.sub(" ", segment.text)) for segment in strip], strip.cell_length
+    )
 
 
 def code_lines(code: str, language: str, width: int, look: Look) -> list[Strip]:
@@ -300,17 +311,15 @@ def coloured(code: str, language: str, look: Look) -> Text:
     return text[: len(code)]
 
 
-def _parser() -> Any:
-    global _PARSER
-    if _PARSER is None:
-        from markdown_it import MarkdownIt
+@cache
+def _parser(*, inline: bool) -> Any:
+    """Reads Markdown; without `inline` only where the blocks are."""
+    from markdown_it import MarkdownIt
 
-        _PARSER = MarkdownIt().enable("strikethrough").enable("table")
-        _PARSER.disable(["inline", "text_join"])
-    return _PARSER
+    parser = MarkdownIt().enable("strikethrough").enable("table")
+    return parser if inline else parser.disable(["inline", "text_join"])
 
 
-_PARSER: Any = None
 _STYLES: dict[str, Theme] = {}
 
 
@@ -365,12 +374,22 @@ class _Code(CodeBlock):
 
 
 class _Page(Markdown):
-    """Markdown drawn by a look."""
+    """Markdown drawn by a look.  One serves many texts: making the parser costs more than most blocks."""
 
-    def __init__(self, text: str, look: Look, number: int | None = None) -> None:
-        super().__init__(text, hyperlinks=False)
-        if number is not None and self.parsed and self.parsed[0].type == "ordered_list_open":
-            self.parsed[0].attrs["start"] = number
+    def __init__(self, look: Look) -> None:
+        super().__init__("", hyperlinks=False)
         code: type[MarkdownElement] = type("_LookCode", (_Code,), {"look": look})
         own: dict[str, type[MarkdownElement]] = {"heading_open": _Title, "fence": code, "code_block": code}
         self.elements = {**Markdown.elements, **own}  # type: ignore[misc]  # ours alone, not the class's
+
+    def of(self, text: str, number: int | None = None) -> _Page:
+        """Itself, showing `text`; a list at the beginning counts from `number`."""
+        self.markup, self.parsed = text, _parser(inline=True).parse(text)
+        if number is not None and self.parsed and self.parsed[0].type == "ordered_list_open":
+            self.parsed[0].attrs["start"] = number
+        return self
+
+
+@cache
+def _page(look: Look) -> _Page:
+    return _Page(look)

@@ -75,7 +75,7 @@ class Menu(Widget):
             marked = first + at == self._marked
             ground = "panel" if marked else ""
             name = clipped(row.text, width - 2) if not row.help else clipped(row.text, wide)
-            line = Text("❯ " if marked else "  ", self.look.style("accent", on=ground))
+            line = Text(self.look.pointer(marked), self.look.style("accent", on=ground))
             line.append(name, self.look.style("accent" if marked else "text", on=ground, bold=marked))
             pad = wide - cell_len(name) + 2
             if row.help and width - wide - 5 > 8:

@@ -1,11 +1,28 @@
-"""What the terminal around the screen is told: its title, work, that a person is wanted."""
+"""What the terminal around the screen is told: title, work, that one is wanted; and what signals tell."""
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
+
+ENDING = tuple(
+    getattr(signal, f"SIG{name}")
+    for name in ("TERM", "HUP", "QUIT", "ABRT", "USR1", "USR2", "ALRM", "VTALRM", "XCPU")
+    if hasattr(signal, f"SIG{name}")
+)
+"""Signals that would end the program at once: it ends by itself, with the terminal restored."""
+
+
+def listen(app: WispApp) -> None:
+    """End by ourselves on signals; SIGINT is Ctrl+C."""
+    loop = asyncio.get_running_loop()
+    for number in ENDING:
+        loop.add_signal_handler(number, app.exit, 128 + number)
+    loop.add_signal_handler(signal.SIGINT, app.action_interrupt)
 
 
 def title(app: WispApp) -> None:

@@ -61,13 +61,13 @@ def _head(look: Look, words: str) -> Text:
 
 
 async def _help(look: Look, talk: Talk) -> tuple[str, RenderableType]:
-    parts: list[RenderableType] = []
-    for title, rows in keys.KEYS:
-        parts += [_head(look, title), table(look, (("  " + key, "", does) for key, does in rows)), Text()]
-    commands = (
-        (f"  /{one.name} {one.arguments}".rstrip(), "", safe(one.help)) for one in talk.client.commands()
-    )
-    return "Keys and commands", Group(*parts, _head(look, "Commands"), table(look, commands))
+    rows: list[tuple[str, str, str]] = []
+    for title, keyed in keys.KEYS:
+        rows += [(title, "accent", ""), *(("  " + key, "", does) for key, does in keyed), ("", "", "")]
+    rows.append(("Commands", "accent", ""))
+    for one in talk.client.commands():
+        rows.append((f"  /{one.name} {one.arguments}".rstrip(), "", safe(one.help)))
+    return "Keys and commands", table(look, rows)
 
 
 async def _mcp(look: Look, talk: Talk) -> tuple[str, RenderableType]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from wisp.frontends.tui.entries import Entry, Note
-from wisp.frontends.tui.feed import told
-from wisp.messages.message import AssistantMessage, Message, ToolResult
+from wisp.frontends.tui.entries import Answer, Card, Entry, Note, Said, Thinking
+from wisp.frontends.tui.feed import Depict, add_card, depicted
+from wisp.messages.content import Thinking as ThinkingBlock
+from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.transcript import Transcript
@@ -35,9 +37,17 @@ class Past:
         around: where messages come from.
         transcript: where they are shown.
         present: the entries of what happens now, which pages are put before.
+        picture: makes the entry of a picture.
     """
 
-    def __init__(self, around: Surroundings, transcript: Transcript, present: list[Entry]) -> None:
+    def __init__(
+        self,
+        around: Surroundings,
+        transcript: Transcript,
+        present: list[Entry],
+        picture: Depict | None = None,
+    ) -> None:
+        self._picture = picture
         self._around = around
         self._transcript = transcript
         self._present = present
@@ -122,7 +132,7 @@ class Past:
             messages = await self._around.messages(self._first, self._first - start)
             results = next((n for n, m in enumerate(messages) if not isinstance(m, ToolResult)), 0)
             self._first = start + (results if start else 0)
-            entries = told(messages[results if start else 0 :])
+            entries = told(messages[results if start else 0 :], self._picture)
             self._present[:0] = entries
             self._transcript.prepended(len(entries))
         finally:
@@ -140,6 +150,39 @@ class Past:
         self._far_end = end
         if self._far is not None:
             self._transcript.follow = False
-            self._far += told(messages)
+            self._far += told(messages, self._picture)
             self._transcript.dropped(max(0, len(self._far) - HELD))
             self._transcript.changed()
+
+
+def told(messages: Sequence[Message], picture: Depict | None = None) -> list[Entry]:
+    """Entries of messages that were said earlier; their pictures too, where `picture` makes entries."""
+    entries: list[Entry] = []
+    cards: dict[str, tuple[Card, Entry]] = {}
+    for message in messages:
+        if isinstance(message, UserMessage):
+            entries.append(Said(message.text))
+            if picture is not None:
+                entries += depicted(message.content, "", picture)
+        elif isinstance(message, Notice):
+            entries.append(Note(f"the model is told: {message.text}"))
+        elif isinstance(message, AssistantMessage):
+            thought = "".join(b.text for b in message.content if isinstance(b, ThinkingBlock))
+            if thought.strip():
+                entries.append(Thinking(thought, -1))
+            if message.text.strip():
+                entries.append(Answer(message.text, whole=True))
+            for call in message.calls:
+                card = Card(call.id, call.name, call.arguments)
+                card.state = "done"
+                cards[call.id] = (card, add_card(entries, card))
+        elif isinstance(message, ToolResult):
+            found = cards.pop(message.call_id, None)
+            if found is None:
+                card = Card(message.call_id, message.name, "")
+                found = (card, add_card(entries, card))
+            found[0].ended(message.text, code=message.code, error=message.is_error, details={})
+            found[1].touch()
+            if picture is not None:
+                entries += depicted(message.content, message.text, picture)
+    return entries

@@ -20,6 +20,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from wisp.frontends.tui.bars import Bar
+from wisp.frontends.tui.field import Field
 from wisp.frontends.tui.lines import blank, clipped, lines_of
 from wisp.frontends.tui.look import Look
 from wisp.frontends.tui.rank import matching
@@ -65,6 +66,8 @@ class Rows(Widget):
     def __init__(self, look: Look, items: Sequence[Item], mark: int) -> None:
         super().__init__()
         self.look = look
+        self.nothing = "there is nothing here"
+        """Said where there are no rows."""
         self.items = list(items)
         self.at = max(0, min(mark, len(self.items) - 1))
 
@@ -88,12 +91,13 @@ class Rows(Widget):
         first = max(0, min(self.at - height // 2, len(self.items) - height))
         at = first + y
         if not 0 <= at < len(self.items):
-            empty = Text("  nothing fits" if y == 0 and not self.items else "", self.look.style("dim"))
+            said = self.nothing if y == 0 and not self.items else ""
+            empty = Text(f"  {said}", self.look.style("dim"))
             return (lines_of(empty, width, self.look.style()) or [blank(width, self.look.style())])[0]
         item, marked = self.items[at], at == self.at
         on = "panel" if marked else ""
         side = clipped(item.side, max(0, width // 2))
-        text = Text("❯ " if marked else "  ", self.look.style("accent", on=on), no_wrap=True)
+        text = Text(self.look.pointer(marked), self.look.style("accent", on=on), no_wrap=True)
         text.append(clipped(item.text, max(1, width - len(side) - 4)), self.look.style(on=on, bold=marked))
         if side:
             text.append(" " * max(1, width - text.cell_len - len(side) - 1), self.look.style(on=on))
@@ -205,7 +209,7 @@ class Picker(ModalScreen[Item | None]):
     def compose(self) -> ComposeResult:
         """Title, what is typed, rows and pane."""
         yield Bar(self.look, "title")
-        yield Input(placeholder="type to narrow")
+        yield Field(placeholder="type to narrow")
         with Horizontal():
             yield Rows(self.look, self._items, self._mark)
             if self._preview is not None and self.app.size.width >= 90:
@@ -222,11 +226,12 @@ class Picker(ModalScreen[Item | None]):
         text.append(self._heading, self.look.style("accent", bold=True))
         tab = f" · Tab {self._other[0]}" if self._other else ""
         acts = "".join(
-            f" · {key.replace('ctrl+', 'Ctrl+').replace(key[-1], key[-1].upper())} {act.name}"
+            f" · {key[:-1].capitalize()}{key[-1].upper()} {act.name}"
             for key, act in self._acts.items()
             if act.name
         )
-        text.append(f"   {words or f'Enter takes · Esc leaves{tab}{acts}'}", self.look.style("dim"))
+        hint = words or f"Esc leaves · Enter takes{tab}{acts}"
+        text.append(f"   {hint}", self.look.style("dim"))
         self.query_one("#title", Bar).show(text)
 
     def say(self, words: str) -> None:
@@ -265,6 +270,7 @@ class Picker(ModalScreen[Item | None]):
 
     def _narrow(self, typed: str, mark: int) -> None:
         texts = [(n, f"{item.text} {item.side} {item.more}") for n, item in enumerate(self._items)]
+        self.rows.nothing = "nothing fits" if typed else "there is nothing here"
         self.rows.show([self._items[n] for n in matching(typed, texts)], mark)
         self._show_more()
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+STOPPING = "stopping the command"
+"""While this is said, the next press is meant for the run."""
+
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
     from wisp.frontends.tui.talk import Talk
@@ -25,7 +28,7 @@ def pressed(app: WispApp, key: str) -> None:
         if app.answers.wanted:
             app.answers.give_up()
         else:
-            app.action_stop()
+            _escape(app, talk)
     elif key == "ctrl+d" and not app.working:
         app.exit(0)
     elif key == "alt+up":
@@ -46,6 +49,15 @@ def _take(app: WispApp, *, enter: bool) -> bool:
     from wisp.frontends.tui.suggesting import take  # not before the first frame
 
     return take(app, enter=enter)
+
+
+def _escape(app: WispApp, talk: Talk) -> None:
+    """One thing is stopped by each press: the command that runs, then the run."""
+    if talk.feed.commands and not app.below.hint.startswith(STOPPING):
+        app.say_for_a_moment(f"{STOPPING}; esc again stops the run")
+        app.keep(talk.stop(calls=True))
+    else:
+        app.action_stop()
 
 
 def interrupt(app: WispApp, *, twice: bool) -> None:

@@ -15,7 +15,7 @@ def ranked(query: str, names: Sequence[str], most: int = 30) -> list[str]:
     if not query:
         return list(names[:most])
     flags = 0 if any(char.isupper() for char in query) else re.IGNORECASE
-    pattern = re.compile(".*?".join(map(re.escape, query)), flags)
+    pattern = re.compile(".*?".join(map(re.escape, query)), flags | re.DOTALL)
     scored = [(-score(query, name, flags), at, name) for at, name in enumerate(names) if pattern.search(name)]
     return [name for _, _, name in sorted(scored)[:most]]
 

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from wisp.frontends.tui.asking import ask_trust
 from wisp.frontends.tui.changes import show_changes
-from wisp.frontends.tui.feed import told
 from wisp.frontends.tui.pages import page
+from wisp.frontends.tui.past import told
 from wisp.frontends.tui.picker import Act, Item, Picker, leave
 from wisp.frontends.tui.pressing import find
 from wisp.host.client import CommandRefused
@@ -38,7 +38,7 @@ async def show(app: WispApp, talk: Talk, line: str) -> bool:
         "trust": ask_trust,
     }
     if name == "theme":
-        app.use_look(rest.strip())
+        app.wishes.use(rest.strip())
     elif name == "find":
         find(app, talk, rest.strip())
     elif name in screens and not rest.strip():

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _FILE = re.compile(r"(?:^|[\s(\[\"'])@([^\s@]*)$")
 _PLAIN = re.compile(r"[\w./+~,:=%@#-]+")
 OWN = (
-    ("theme", "dark, light or grey", "[NAME]"),
     ("keys", "what each key does", ""),
     ("changes", "what the runs changed; comment on it, undo it", ""),
     ("settings", "every setting and where it comes from", ""),
@@ -44,7 +43,10 @@ def commands(typed: str, known: list[SlashCommand]) -> list[Row]:
 
 def files(typed: str, known: list[str]) -> list[Row]:
     """Files that could be meant by what was typed after `@`."""
-    return [Row(shown(path), insert="@" + quoted(path)) for path in ranked(typed, known)]
+    return [
+        Row(shown(path).replace("\n", "\\n").replace("\t", "\\t"), insert="@" + quoted(path))
+        for path in ranked(typed, known)
+    ]
 
 
 def quoted(path: str) -> str:

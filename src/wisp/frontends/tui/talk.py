@@ -6,19 +6,23 @@ Holds the connection, the feed and what was said earlier; draws nothing itself.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from wisp.frontends.tui.asking import attend, tell_trust
-from wisp.frontends.tui.entries import Note, Welcome
+from wisp.frontends.tui.entries import Entry, Note, Welcome
 from wisp.frontends.tui.feed import Feed
 from wisp.frontends.tui.past import Past
 from wisp.host.client import CommandRefused, ConversationClient
 from wisp.host.commands import AnyCommand, Cancel, Configure, FollowUp, Prompt, QueuePop, Shell, Steer
+from wisp.host.events import AgentCompleted, QueueUpdated
 from wisp.host.mentions import mentions
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
+    from wisp.frontends.tui.pictures import Pictures
 
 MODES = ("ask", "auto", "plan", "read-only")
 """What Shift+Tab goes through.  `full` has to be typed: /permissions full."""
@@ -34,15 +38,33 @@ class Talk:
     def __init__(self, app: WispApp, client: ConversationClient) -> None:
         self.app = app
         self.client = client
-        self.feed = Feed(app.transcript.entries)
-        self.past = Past(client.around, app.transcript, self.feed.entries)
+        self.feed = Feed(app.transcript.entries, self.depict)
+        self.past = Past(client.around, app.transcript, self.feed.entries, self.depict)
         self.feed.folder = client.snapshot().cwd
         self._place = self._standing()
+        self._finished = False
+        """Whether the last run came to its end by itself."""
         self._asked_for_prompts = False
         self._draft_timer: Any = None
 
-    async def run(self, first: str) -> None:
-        """Show what happens until the host closes."""
+    @cached_property
+    def pictures(self) -> Pictures:
+        """The terminal's pictures; only a conversation that has some pays for them."""
+        from wisp.frontends.tui.pictures import of_app
+
+        return of_app(self.app)
+
+    def leave(self) -> None:
+        """The screen closes."""
+        if "pictures" in vars(self):
+            self.pictures.close()
+
+    def depict(self, name: str, kind: str, load: Callable[[], str]) -> Entry:
+        """The entry of a picture."""
+        return self.pictures.entry(name, kind, load)
+
+    async def run(self, first: Sequence[str]) -> None:
+        """Say what is to be said first; show what happens until the host closes."""
         stream = self.client.events()
         now = self.client.snapshot()
         if not now.messages:
@@ -55,14 +77,26 @@ class Talk:
             self.app.composer.put(draft)
         self.app.opened()
         self.app.keep(tell_trust(self))
-        if first:
-            await self.say(first)
+        for text in first:
+            await self.say(text)
         loop = asyncio.get_running_loop()
         async with aclosing(stream) as events:
             async for envelope in events:
                 self.feed.take(envelope, loop.time())
                 attend(self.app, self, envelope.event)
+                if isinstance(envelope.event, AgentCompleted):
+                    self._finished = envelope.event.stop_reason == "model_finished"
+                if isinstance(envelope.event, AgentCompleted | QueueUpdated):
+                    self.app.keep(self._late())
                 self.app.flush_soon()
+
+    async def _late(self) -> None:
+        """What was said too late for a run that came to its end by itself begins the next one."""
+        if self._finished and self.feed.queue and not self.feed.running:
+            self._finished = False
+            waiting = self.feed.queue[0][1]
+            if await self.command(QueuePop(waiting.id)):
+                await self._prompt(waiting.text, ())
 
     def note(self, text: str, tone: Any = "dim") -> None:
         """Say something to the person."""
@@ -121,6 +155,8 @@ class Talk:
         self.feed.running = True  # its first event is on the way
         self.feed.run_began = asyncio.get_running_loop().time()
         self.feed.said(text)
+        for path in pictures:
+            self.feed.entries.append(self.pictures.of_file(path))
         self.past.end()
         self.app.flush_soon()
         return True
@@ -164,10 +200,10 @@ class Talk:
 
     # -- the run ------------------------------------------------------------------------------------------
 
-    async def stop(self) -> None:
-        """Stop the run in progress."""
+    async def stop(self, *, calls: bool = False) -> None:
+        """Stop the run in progress, or only the calls that run."""
         with suppress(CommandRefused):
-            await self.client.send(Cancel())
+            await self.client.send(Cancel(scope="calls" if calls else "run"))
 
     async def take_back(self) -> None:
         """The newest waiting message comes back into the composer, before what is written there."""

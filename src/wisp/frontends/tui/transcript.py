@@ -19,11 +19,38 @@ from textual.widget import Widget
 from wisp.frontends.tui.entries import Entry, Said
 from wisp.frontends.tui.lines import blank
 from wisp.frontends.tui.look import Look
+from wisp.frontends.tui.quick import QuickScreen
 
 WHEEL = 3
 """Lines that one step of the wheel moves."""
 AROUND = 400
 """Entries on each side of the window whose lines are kept."""
+
+
+def distance(before: list[Strip], after: list[Strip], first: int) -> int:
+    """By how many rows most of those from `first` on have moved up; 0 where they have not."""
+    places = {id(strip): y for y, strip in enumerate(before) if y >= first}
+    for y in range(first, len(after)):
+        count = places.get(id(after[y]), y) - y
+        if count > 0:
+            pairs = zip(before[first + count :], after[first:], strict=False)
+            return count if sum(old is new for old, new in pairs) > len(after) / 3 else 0
+    return 0
+
+
+def different(old: Strip, new: Strip) -> int:
+    """How many cells of a row, from its left, have to be drawn so that it becomes the other.
+
+    Only emptiness at its end is left out: words are written whole, for whoever reads what is written.
+    """
+    if old.cell_length != new.cell_length:
+        return max(1, new.cell_length)
+    if old is new or old == new:
+        return 0
+    last = [list(row)[-1] for row in (old, new)]
+    if last[0].style != last[1].style:
+        return new.cell_length
+    return max(1, new.cell_length - min(len(part.text) - len(part.text.rstrip(" ")) for part in last))
 
 
 class Transcript(Widget):
@@ -76,14 +103,30 @@ class Transcript(Widget):
         before = self._rows
         self._stale = True
         after = self._visible()
-        width = self.size.width
         thumb, self._thumb = self._thumb, self._thumb_rows()
         if len(before) != len(after) or thumb != self._thumb:
             self.refresh()
             return
-        dirty = [y for y, (old, new) in enumerate(zip(before, after, strict=True)) if old[1] is not new[1]]
-        if dirty:
-            self.refresh(*(Region(0, y, width, 1) for y in dirty))
+        old = self._moved([strip for _, strip in before], [strip for _, strip in after])
+        whole = self.size.width
+        spans = [
+            whole if was is None else different(was, row) for was, (_, row) in zip(old, after, strict=True)
+        ]
+        if any(spans):
+            self.refresh(*(Region(0, y, span, 1) for y, span in enumerate(spans) if span))
+
+    def _moved(self, before: list[Strip], after: list[Strip]) -> list[Strip | None]:
+        """The rows that the terminal shows once it has moved what it can move itself; None for new ones."""
+        first = 1 if before and before[0] is after[0] else 0
+        count = distance(before, after, first)
+        screen, place = self.screen, self.region
+        if not count or not isinstance(screen, QuickScreen) or place.width != screen.size.width:
+            return list(before)
+        rows = Region(place.x, place.y + first, place.width, place.height - first)
+        if self._mark is not None or not screen.scroll_rows(self, rows, count):
+            return list(before)
+        self._styles_cache.clear()  # it keeps rows by their place
+        return [*before[:first], *before[first + count :], *[None] * count]
 
     def show_look(self, look: Look) -> None:
         """Use other colours."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wisp.frontends.tui.bars import Bar
 from wisp.frontends.tui.keymap import keymap
-from wisp.frontends.tui.look import LIGHT
+from wisp.frontends.tui.look import DARK, GREY, LIGHT
 from wisp.host.screensettings import ScreenSettings
 
 if TYPE_CHECKING:
@@ -36,8 +37,10 @@ class Wishes:
         app.set_class(settings.reader, "reader")
         app.transcript.pin = app.transcript.shows_place = not settings.reader
         if settings.theme != "auto" and not app.no_color:
-            app.use_look(settings.theme)
+            self.use(settings.theme)
         else:
+            if settings.reader:
+                self.use({LIGHT.name: "light", GREY.name: "grey"}.get(app.look.name, "dark"))
             self._follow()
 
     def told(self, ground: str) -> None:
@@ -45,9 +48,22 @@ class Wishes:
         self._ground = ground
         self._follow()
 
+    def use(self, name: str) -> None:
+        """Other colours: `dark`, `light` or `grey`; the next ones where none are named."""
+        app = self._app
+        looks = {"dark": DARK, "light": LIGHT, "grey": GREY, "gray": GREY}
+        after = {DARK.name: LIGHT, LIGHT.name: GREY, GREY.name: DARK}[app.look.name]
+        look = app.look = looks.get(name, after)._replace(spoken=self.settings.reader)
+        app.theme = look.name
+        for bar in app.screen_stack[0].query(Bar):
+            bar.look = look
+        app.dialog.look = app.menu.look = look
+        app.transcript.show_look(look)
+        app.opened()
+
     def _follow(self) -> None:
         """Look as the terminal does, unless something else was wished for."""
         app = self._app
         wanted = self.settings.theme == "auto" and self._ground and not app.no_color
-        if wanted and self._ground != ("light" if app.look is LIGHT else "dark"):
-            app.use_look(self._ground)
+        if wanted and self._ground != ("dark" if app.look.dark else "light"):
+            self.use(self._ground)

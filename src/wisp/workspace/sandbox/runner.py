@@ -147,6 +147,7 @@ class Boxes:
         output: Callable[[bytes], object],
         stdin: int = -1,
         errors: Callable[[bytes], object] | None = None,
+        tty: bool = False,
     ) -> tuple[Ending, tuple[str, ...]]:
         """As `run`, under Landlock only."""
         self._check_roots()
@@ -175,6 +176,7 @@ class Boxes:
                 errors=errors,
                 fds=(confine,),
                 stdin=stdin,
+                tty=tty,
             )
         finally:
             os.close(confine)

@@ -1,0 +1,106 @@
+"""Bytes that drive a terminal, from a model, a command or a file's name, reach no terminal in any form of output.
+
+The list is that of the threat model; each is wrapped in two letters that must come through.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from process.program import Program
+from process.server import ServerThread
+
+pytestmark = pytest.mark.process
+
+BYTES = {
+    "H460": "\x1b]52;c;cHduZWQ=\x07",
+    "H461": "\x1b]52;c;cHduZWQ=\x1b\\",
+    "H462": "\x9d52;c;cHduZWQ=\x9c",
+    "H464": "\x1b]0;title\x07\x1b]2;title\x1b\\",
+    "H465": "\x1b]8;;http://evil.test\x07https://good.test\x1b]8;;\x07",
+    "H466": "\x1b[2J\x1b[H\x1b[3J",
+    "H467": "\x1b[?1049h\x1b[?25l\x1b[?2004l\x1b[?1003h",
+    "H468": "\x1b[6n\x1b[c\x1b]10;?\x07\x1bP$qm\x1b\\\x1b[>q\x1b[21t\x05",
+    "H469": "\x1bc\x1b[!p",
+    "H470": "\x1b[3;1H\x1b[s\x1b[u\x1b7\x1b8\x1b[5A",
+    "H471": "\x0e\x1b(0lqqk",
+    "H472": "\x1bPtmux;\x1b\x1b]52;c;eA==\x07\x1b\\",
+    "H473": "\x1bP+q544e\x1b\\\x1b_Ga=T;AAAA\x1b\\\x1b^x\x1b\\\x1bXx\x1b\\",
+    "H474": "\x1b]1337;File=name=eA==;inline=1:AAAA\x07",
+    "H475": "\x1b]9;x\x07\x1b]777;notify;a;b\x07\x07",
+    "H476": "\x1b]4;1;rgb:00/00/00\x07\x1b]50;x\x07\x1b]104\x07",
+    "H478": "\x1b]0;\x1b]52;c;eA==\x07\x07",
+    "H479": "\x1b\x1b[2J\x1b[\x1b[2J\x1b\x1b7",
+    "H480": "rm -rf x\rls       ",
+    "H481": "evil\b\b\b\bgood",
+    "H482": "\x01\x0b\x0c\x7f\x85\x8d",
+    "H484": "\x1b[8mhidden\x1b[0m\x1b[30;40mhidden too\x1b[0m",
+    "H485": "\x1b[999999999999C\x1b[" + "1;" * 5000 + "m",
+    "H486": "safe\u202e\u2066 evil \u2069",
+    "H488": "\u200b\u2060\ufeff\u180e",
+    "H489": "\U000e0068\U000e0069",
+}
+_DRIVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_HIDES = re.compile("[\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+
+
+def _world(tmp_path: Path, server: ServerThread) -> Program:
+    return Program(tmp_path / "home", tmp_path / "work", url=server.base_url("openai-chat"))
+
+
+def _calls(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"calls": [{"name": name, "arguments": arguments}]}
+
+
+def test_no_form_of_output_passes_any_of_them(tmp_path: Path) -> None:
+    """All of them in one run each: in an answer, and in what a command prints."""
+    whole = "".join(f"<{name}>{text}</{name}>\n" for name, text in BYTES.items())
+    for form in ("text", "json", "stream-json", "chat"):
+        steps = [_calls("bash", command="cat f; exit 1"), {"text": whole}]
+        with ServerThread(steps) as server:
+            program = _world(tmp_path, server)
+            (program.project / "f").write_text(whole)
+            if form == "chat":
+                done = program.run("chat", "--plain", "--permission-mode", "full", stdin="go\n")
+            else:
+                done = program.run("-p", "go", "--permission-mode", "full", "--output-format", form)
+            told = server.requests[1].json["messages"][-1]["content"]
+        said = done.stdout + done.stderr
+        assert not _DRIVES.findall(said.replace("\r\n", "\n")), form
+        for name in BYTES:
+            assert f"<{name}>" in said and f"</{name}>" in said, (form, name)
+        assert "\x1b" not in told and "\x9b" not in told and "\x07" not in told
+        if form == "chat":
+            assert not _HIDES.findall(said)
+            assert "\\u{202e}" in said and "\\u{e0068}" in said
+        if form == "json":
+            assert done.stdout.isascii() and json.loads(done.stdout)["result"].startswith("<H460>")
+
+
+@pytest.mark.parametrize(
+    "name", ["evil\x1b[2J.py", "a\x07b", "c\x9b2Jd", "e\u202efdp.exe", "g\nh", "\x1b]52;c;eA==\x07"]
+)
+def test_a_files_name_drives_nothing_in_a_listing_a_question_or_a_failure(tmp_path: Path, name: str) -> None:
+    steps = [_calls("ls", path="."), _calls("write", path=name, content="x"), {"text": "done"}]
+    for form in ("text", "chat"):
+        with ServerThread(steps) as server:
+            program = _world(tmp_path, server)
+            (program.project / name).write_text("needle\n")
+            words = ("chat", "--plain") if form == "chat" else ("-p", "go")
+            done = program.run(*words, stdin="go\nn\n" if form == "chat" else None)
+            listed = server.requests[1].json["messages"][-1]["content"]
+        assert not _DRIVES.findall(done.stdout + done.stderr), form
+        assert not _DRIVES.findall(listed)
+
+
+def test_a_branchs_name_and_a_models_name_drive_nothing(tmp_path: Path) -> None:
+    with ServerThread([{"text": "done"}]) as server:
+        program = _world(tmp_path, server)
+        (program.project / ".git").mkdir()
+        (program.project / ".git" / "HEAD").write_text("ref: refs/heads/x\x1b]8;;http://evil.test\x1b\\\n")
+        done = program.run("chat", "--plain", stdin="/model a\x1b[2J\ngo\n")
+    assert not _DRIVES.findall(done.stdout + done.stderr)
