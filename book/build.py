@@ -127,7 +127,7 @@ class Site:
         for number, token in enumerate(tokens):
             if token.type != "heading_open":
                 continue
-            words = tokens[number + 1].content.replace("`", "")
+            words = re.sub("[`'\u2019]", "", tokens[number + 1].content)
             anchor = base = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "section"
             while anchor in used:
                 anchor = f"{base}-{len(used)}"

@@ -31,11 +31,13 @@ async function newerRules(browser, address) {
   }
 }
 
-const browser = await puppeteer.launch({ executablePath, args: ["--no-sandbox"] });
+// The page for printing is the whole book: half a minute on an idle machine, and minutes on a busy one.
+const patience = 800_000;
+const browser = await puppeteer.launch({ executablePath, args: ["--no-sandbox"], protocolTimeout: patience });
 const waiting = [...addresses];
 async function work() {
   for (let address = waiting.shift(); address; address = waiting.shift()) {
-    const options = { browser, standard: "WCAG2AA", runners: ["axe", "htmlcs"], timeout: 300_000 };
+    const options = { browser, standard: "WCAG2AA", runners: ["axe", "htmlcs"], timeout: patience };
     const { issues } = await pa11y(address, options);
     const said = issues.map((issue) => `${issue.code} at ${issue.selector}: ${issue.message}`);
     console.log(JSON.stringify({ address, issues: [...said, ...(await newerRules(browser, address))] }));
