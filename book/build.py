@@ -22,7 +22,7 @@ from string import Template
 
 from changes import changes_before
 from diagrams import alternative, draw
-from highlighting import coloured, highlighted, row
+from highlighting import coloured, highlighted, indented, row
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from sources import UnknownPiece, span
@@ -275,7 +275,7 @@ def write_sources(site: Site) -> None:
         code = path.read_text(encoding="utf-8")
         inner = coloured(code, "python")
         lines = "".join(
-            row(before, line, "line", f"L{number}")
+            row(before, indented(line), "line", f"L{number}")
             for number, (before, line) in enumerate(zip(code.split("\n"), inner, strict=False), 1)
         )
         name = path.relative_to(CHECKOUT).as_posix()

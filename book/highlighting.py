@@ -28,11 +28,19 @@ def highlighted(code: str, language: str) -> str:
     if re.search(r"^\+-+\+$", code, re.MULTILINE):  # a drawing falls apart when it is wrapped
         return f'<pre tabindex="0"><code>{text}</code></pre>'
     if language in ("console", "text"):
+        if text.startswith("$ "):  # the two hyphens of an option are no place to break a line
+            lines[0] = re.sub(r"(?<= )--[\w-]+", r'<span class="option">\g<0></span>', lines[0])
+            text = "\n".join(lines)
         return f'<pre tabindex="0" class="printed"><code>{text}</code></pre>'
     rows = "".join(
-        row(source, line) for source, line in zip(code.strip("\n").split("\n"), lines, strict=False)
+        row(source, indented(line)) for source, line in zip(code.strip("\n").split("\n"), lines, strict=False)
     )
     return f'<pre tabindex="0" class="listing"><code>{rows}</code></pre>'
+
+
+def indented(line: str) -> str:
+    """A line of HTML with the spaces at its beginning as an element, which a narrow window can leave out."""
+    return re.sub(r"^(<span[^>]*>)?( +)", r'\1<span class="in">\2</span>', line)
 
 
 def row(source: str, line: str, more: str = "", identity: str = "") -> str:
