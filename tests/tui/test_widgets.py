@@ -21,6 +21,7 @@ from wisp.frontends.tui.feed import Feed
 from wisp.frontends.tui.field import Field
 from wisp.frontends.tui.look import DARK, theme_of
 from wisp.frontends.tui.past import FAR, PAGE, Past
+from wisp.frontends.tui.picker import headed
 from wisp.frontends.tui.transcript import Transcript
 from wisp.host.events import (
     AgentStarted,
@@ -455,3 +456,15 @@ async def test_a_paste_of_lines_into_one_line_keeps_all_its_words(text: str) -> 
 
     assert field.value == "a one two threez"
     assert sent == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "width", "seen"),
+    [
+        ("Models", 80, "Models   Esc leaves · Enter takes"),
+        ("Keys and commands", 30, "Keys and commands   Esc"),
+        ("Models (now local/test-model)", 30, "Models (now local/tes…   Esc"),
+    ],
+)
+def test_a_narrow_page_says_how_one_leaves_it(heading, width, seen):
+    assert headed(DARK, heading, "Esc leaves · Enter takes", width).plain == seen
