@@ -77,7 +77,10 @@ def test_a_large_paste_in_many_reads_loses_nothing(text: str, size: int) -> None
 
 def test_much_text_at_once_with_line_ends_is_a_paste_though_no_mark_says_so() -> None:
     """Nothing is sent by the line's end at its end."""
-    assert read(["x" * 1203 + "\r"]) == [("paste", "x" * 1203 + "\r")]
+    assert read(["x" * 1203 + "\r"], quiet=True) == [("paste", "x" * 1203 + "\r")]
+    assert read(["x" * 700 + "\r", "y" * 40 + "\r", "z"], quiet=True) == [
+        ("paste", "x" * 700 + "\r" + "y" * 40 + "\rz")  # in several reads
+    ]
 
 
 def test_a_short_line_that_arrives_at_once_was_typed() -> None:

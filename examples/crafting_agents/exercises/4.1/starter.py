@@ -8,7 +8,7 @@ def events(pieces: Iterable[bytes]) -> list[str]:
 
     An event ends at an empty line; its data is that of its `data:` lines, joined by newlines, each without
     one leading space.  Lines that begin with a colon are comments, and other fields do not matter here.
-    A line ends with \\n or \\r\\n.  What comes after the last empty line is incomplete and does not count.  An
-    empty line without a `data:` line before it ends nothing.
+    A line ends with \\n or \\r\\n.  What comes after the last empty line is incomplete and does not count.
+    An empty line without a `data:` line before it ends nothing.
     """
     raise NotImplementedError

@@ -112,7 +112,7 @@ class Reader:
         while not self._echo.listens and not driver.exit_event.wait(FIRST):
             pass
         while not driver.exit_event.is_set():
-            wait = PAUSE if keyboard.holds else TICK
+            wait = PAUSE if keyboard.holds or keyboard.bare else TICK
             ready, _, _ = select.select([driver.fileno], [], [], wait)
             quiet = 0.0 if ready else quiet + wait
             if ready:
@@ -127,7 +127,7 @@ class Reader:
                 self._tell(keyboard, before, deliver)
             elif keyboard.holds:
                 take(keyboard.release())
-            elif keyboard.pasting and quiet >= LOST:
+            elif keyboard.bare or (keyboard.pasting and quiet >= LOST):
                 take(keyboard.silence())
             for message in parser.tick():
                 deliver(message)

@@ -40,6 +40,7 @@ class Keyboard:
     def __init__(self) -> None:
         self._held = ""
         self._pasting = False
+        self._bare = False
         self.ground = ""
         """`light` or `dark`, once the terminal has told the colour of its ground."""
         self.name = ""
@@ -53,6 +54,11 @@ class Keyboard:
         return bool(self._held) and not self._pasting
 
     @property
+    def bare(self) -> bool:
+        """Whether a paste without marks goes on, which a pause of `PAUSE` ends; see `silence`."""
+        return self._bare
+
+    @property
     def pasting(self) -> bool:
         """Whether a paste has not ended; see `silence`."""
         return self._pasting
@@ -61,8 +67,14 @@ class Keyboard:
         """What came, as the parser should read it."""
         data = self._held + data
         self._held = ""
+        if self._bare and "\x1b" not in data:
+            return data  # it came in several reads
+        if self._bare:
+            self._bare = False
+            return END + self.feed(data)
         if not self._pasting and "\x1b" not in data and len(data) >= BARE and _LINE.search(data):
-            return f"{BEGIN}{data}{END}"
+            self._bare = True
+            return BEGIN + data
         out: list[str] = []
         while data:
             if self._pasting:
@@ -83,7 +95,7 @@ class Keyboard:
 
     def silence(self) -> str:
         """Nothing came for `LOST` seconds: a paste ends."""
-        held, self._held, self._pasting = self._held, "", False
+        held, self._held, self._pasting, self._bare = self._held, "", False, False
         return held.replace("\x1b", "") + END
 
     def _answers(self, text: str) -> str:
