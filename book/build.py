@@ -22,12 +22,9 @@ from string import Template
 
 from changes import changes_before
 from diagrams import alternative, draw
+from highlighting import coloured, highlighted, indented, row
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
-from pygments.util import ClassNotFound
 from sources import UnknownPiece, span
 from traces import table
 from weave import CHECKOUT, check, printed
@@ -205,7 +202,7 @@ class Site:
             )
         return (
             f"<figure>{''.join(images)}<details><summary>As text</summary>"
-            f'<pre tabindex="0">{escape(text)}</pre></details></figure>\n'
+            f'<pre tabindex="0" class="printed">{escape(text)}</pre></details></figure>\n'
         )
 
     def _directive(self, found: re.Match[str]) -> str:
@@ -216,19 +213,6 @@ class Site:
         if kind == "changes":
             return changes_before(int(value))
         return found[0]
-
-
-def highlighted(code: str, language: str) -> str:
-    """Code in HTML; colours come from the style sheet."""
-    try:
-        lexer = get_lexer_by_name("text" if language == "console" else language)
-    except ClassNotFound:
-        lexer = get_lexer_by_name("text")
-    inner = highlight(code, lexer, HtmlFormatter(nowrap=True))
-    # What a program printed may be wrapped where there is room for it; code may not.
-    drawn = re.search(r"^\+-+\+$", code, re.MULTILINE)
-    kind = ' class="printed"' if language in ("console", "text") and not drawn else ""
-    return f'<pre tabindex="0"{kind}><code>{inner.rstrip()}</code></pre>'
 
 
 def navigation(site: Site, current: str) -> str:
@@ -289,14 +273,13 @@ def write_sources(site: Site) -> None:
     for path in sorted(site.sources):
         url = site.source_url(path)
         code = path.read_text(encoding="utf-8")
-        inner = (
-            highlight(code, get_lexer_by_name("python"), HtmlFormatter(nowrap=True)).rstrip("\n").split("\n")
-        )
-        lines = "\n".join(
-            f'<span class="line" id="L{number}">{line}</span>' for number, line in enumerate(inner, 1)
+        inner = coloured(code, "python")
+        lines = "".join(
+            row(before, indented(line), "line", f"L{number}")
+            for number, (before, line) in enumerate(zip(code.split("\n"), inner, strict=False), 1)
         )
         name = path.relative_to(CHECKOUT).as_posix()
-        body = f'<h1>{name}</h1><pre class="source" tabindex="0"><code>{lines}</code></pre>'
+        body = f'<h1>{name}</h1><pre class="source listing" tabindex="0"><code>{lines}</code></pre>'
         put(site.out / url, fill(site, url, name, body))
 
 

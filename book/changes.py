@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from html import escape
 
+from highlighting import row
 from weave import AGENT
 
 MODULES = {
@@ -36,12 +37,12 @@ def changes_before(chapter: int) -> str:
         n=1,
         lineterm="",
     )
-    lines = "\n".join(f'<span class="{_kind(line)}">{escape(line)}</span>' for line in diff)
+    lines = "".join(row(line[1:], escape(line), _kind(line)) for line in diff)
     return (
         '<details class="changes"><summary>What changed since the last chapter</summary>'
         '<table><caption>New modules</caption><thead><tr><th scope="col">Module</th>'
         f'<th scope="col">Lines</th></tr></thead><tbody>{"".join(rows)}</tbody></table>'
-        f'<pre tabindex="0"><code>{lines}</code></pre></details>'
+        f'<pre tabindex="0" class="listing"><code>{lines}</code></pre></details>'
     )
 
 

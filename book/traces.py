@@ -105,10 +105,15 @@ def content(text: str) -> str:
     return f"<pre{stop}>{escape(text) or ' '}</pre>"
 
 
+def which(name: str) -> str:
+    """The cell with the turn or the call that a step belongs to, or with a dash, which a narrow window leaves out."""
+    return f"<td>{escape(name)}</td>" if name else '<td class="none">&#8212;</td>'
+
+
 def table(output: str, caption: str) -> str:
     """The steps as a table.  A script may show them one at a time; without it, this is all of it."""
     rows = [
-        f'<tr><th scope="row">{number}</th><td>{step.words}</td><td>{escape(step.name) or "&#8212;"}</td>'
+        f'<tr><th scope="row">{number}</th><td>{step.words}</td>{which(step.name)}'
         f"<td>{step.rows}</td><td>{content(step.text.strip(chr(10)).rstrip())}</td></tr>"
         for number, step in enumerate(steps_of(output), 1)
     ]

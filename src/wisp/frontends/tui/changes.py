@@ -134,7 +134,7 @@ class Changes(ModalScreen[Outcome | None]):
         count = len(self._comments)
         send = f"s sends {count} comment{'s' if count != 1 else ''} · " if count else ""
         text = Text(no_wrap=True)
-        text.append(words or f"{send}c comments · u undoes the last run · Esc leaves", self.look.style("dim"))
+        text.append(words or f"Esc leaves · {send}c comments · u undoes the last run", self.look.style("dim"))
         self.query_one("#keys", Bar).show(text)
 
     @property

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -47,12 +48,17 @@ async def page(app: WispApp, talk: Talk, name: str) -> bool:
 
 
 def table(look: Look, rows: Iterable[tuple[str, str, str]], wide: int = 34) -> Table:
-    """Rows of a name, its tone and what is said of it, which is wrapped beside the name."""
+    """Rows of a name, its tone and what is said of it, which is wrapped beside the name.
+
+    The spaces at the beginning of a name stay where it is wrapped, so nothing of a row is among the headings.
+    """
     made = Table.grid(padding=(0, 1))
     made.add_column(max_width=wide, overflow="fold")
     made.add_column(ratio=1, overflow="fold")
     for name, tone, words in rows:
-        made.add_row(Text(name, look.style(tone or "text")), Text(words, look.style("dim")))
+        text = Text(name.lstrip(" "), look.style(tone or "text"))
+        indent = len(name) - len(name.lstrip(" "))
+        made.add_row(Padding(text, (0, 0, 0, indent)), Text(words, look.style("dim")))
     return made
 
 

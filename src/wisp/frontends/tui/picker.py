@@ -26,6 +26,8 @@ from wisp.frontends.tui.look import Look
 from wisp.frontends.tui.rank import matching
 from wisp.host.showing import one_line
 
+LEAVE = "Esc leaves"
+
 
 class Item(NamedTuple):
     """One row."""
@@ -108,6 +110,23 @@ class Rows(Widget):
         """Mark what was clicked on."""
         first = max(0, min(self.at - self.size.height // 2, len(self.items) - self.size.height))
         self.step(first + event.y - self.at)
+
+
+def headed(look: Look, heading: str, hint: str, width: int) -> Text:
+    """The first line of a page: its heading and its keys, of which a narrow window has the way out alone.
+
+    Args:
+        look: The colours.
+        heading: What the page is; cut only where it would not fit by itself.
+        hint: The keys, the one that leaves first.
+        width: Cells there are in all, of which a bar leaves two free.
+    """
+    text = Text(no_wrap=True).append(heading, look.style("accent", bold=True))
+    if hint.startswith(LEAVE) and text.cell_len + len(f"   {LEAVE}") > width - 2:
+        hint = LEAVE.partition(" ")[0]
+        if text.cell_len > width - 2:  # it is cut in any case
+            text.truncate(max(1, width - 2 - len(f"   {hint}")), overflow="ellipsis")
+    return text.append(f"   {hint}", look.style("dim"))
 
 
 class Pane(Widget):
@@ -222,17 +241,14 @@ class Picker(ModalScreen[Item | None]):
         self._show_more()
 
     def _title(self, words: str = "") -> None:
-        text = Text(no_wrap=True)
-        text.append(self._heading, self.look.style("accent", bold=True))
         tab = f" · Tab {self._other[0]}" if self._other else ""
         acts = "".join(
             f" · {key[:-1].capitalize()}{key[-1].upper()} {act.name}"
             for key, act in self._acts.items()
             if act.name
         )
-        hint = words or f"Esc leaves · Enter takes{tab}{acts}"
-        text.append(f"   {hint}", self.look.style("dim"))
-        self.query_one("#title", Bar).show(text)
+        hint = words or f"{LEAVE} · Enter takes{tab}{acts}"
+        self.query_one("#title", Bar).show(headed(self.look, self._heading, hint, self.app.size.width))
 
     def say(self, words: str) -> None:
         """Say something in the place of the keys."""
@@ -340,9 +356,7 @@ class Page(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Say what it is."""
-        text = Text(no_wrap=True)
-        text.append(self._heading, self.look.style("accent", bold=True))
-        self.query_one("#title", Bar).show(text.append("   Esc leaves", self.look.style("dim")))
+        self.query_one("#title", Bar).show(headed(self.look, self._heading, LEAVE, self.app.size.width))
 
     def action_move(self, by: int) -> None:
         """Scroll."""
