@@ -84,6 +84,8 @@ def test_an_address_given_without_a_provider_gets_no_vendors_key() -> None:
         ({"model": "anthropic/m"}, ["anthropic needs a key", "ANTHROPIC_API_KEY"]),
         ({"model": "x/m", "providers": {"x": {}}}, ["'x' has no base_url", "[providers.x]"]),
         ({"provider": "x", "providers": {"x": {"base_url": "http://x"}}}, ["--model x/ID"]),
+        ({"base_url": "ftp://x", "model": "m"}, ["'custom'", "http:// or https://"]),
+        ({"model": "x/m", "providers": {"x": {"base_url": "http://"}}}, ["'x'", "names no host"]),
         ({}, ["Three ways", "ANTHROPIC_API_KEY", "--base-url", "wisp demo"]),
     ],
 )

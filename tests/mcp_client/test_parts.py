@@ -80,6 +80,12 @@ def test_tools_that_cannot_be_told_from_others_or_make_no_sense_are_left_out_by_
     assert all(note.isprintable() and note.isascii() for note in notes)
 
 
+def test_a_tool_that_is_left_out_is_named_as_the_server_spells_it() -> None:
+    notes: list[str] = []
+    definitions([{"name": "a b", "inputSchema": {"type": "object"}}], notes)
+    assert notes == ["a tool is left out: its name 'a b' is not of visible ASCII letters"]
+
+
 def test_the_identity_of_a_tool_is_in_its_words_not_in_the_order_of_keys() -> None:
     one, two, three = (
         definitions([{"name": "t", "description": words, "inputSchema": schema}], [])[0].digest

@@ -143,6 +143,8 @@ rg -ne -- --pre=./p a
 rg -g -- --pre ./p a
 rg --glob -- --pre=./p a
 tree -I -- -o out
+tree -Po x out
+tree -LRo 1 out
 sort -t -- -o out a
 sort --key -- -o out a
 sort --reverse=x a

@@ -458,3 +458,14 @@ def test_a_subagent_has_the_tools_of_servers_that_its_definition_names(tmp_path:
     assert _offered(child) == ["read", NAME]
     assert "parent: report: Echo: from below" in done.stdout
     assert "nobody can be asked" in refused.stdout
+
+
+def test_a_call_that_the_time_limit_ended_is_not_laid_to_the_user(tmp_path: Path) -> None:
+    with ServerThread([_call(message="slow"), DONE]) as server:
+        program = _program(tmp_path, server, _table("x", "deaf"))
+        stopped = program.run("-p", "go", "--permission-mode", "full", "--max-time", "3")
+        program.run("-p", "on", "--continue", "--permission-mode", "full")
+        told = [m["content"] for m in server.requests[-1].json["messages"] if m["role"] == "tool"]
+
+    assert stopped.returncode == 124
+    assert told == ["stopped before it ended"]

@@ -58,7 +58,18 @@ def test_an_answer_that_never_fits_ends_with_1_and_the_reason(tmp_path: Path) ->
     assert result["exit_code"] == 1
 
 
-@pytest.mark.parametrize("schema", ["{", '{"type": 5}', '{"type": "thing"}'])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "{",
+        '{"type": 5}',
+        '{"type": "thing"}',
+        '{"$ref": "#"}',
+        '{"$ref": "http://127.0.0.1:9/schema"}',
+        '{"$ref": "#/$defs/none"}',
+        '{"properties": {"a": {"$ref": "#/$defs/none"}}, "not": {"$ref": "#/$defs/no"}}',
+    ],
+)
 def test_what_is_no_schema_is_a_usage_error_before_any_request(tmp_path: Path, schema: str) -> None:
     with ServerThread([]) as server:
         done = program(tmp_path, server, schema).run(*RUN)
@@ -67,3 +78,16 @@ def test_what_is_no_schema_is_a_usage_error_before_any_request(tmp_path: Path, s
     assert (done.returncode, requests) == (2, 0)
     assert "s.json" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_reference_deep_in_a_schema_that_leads_nowhere_is_told_with_the_answer_and_not_fetched(
+    tmp_path: Path,
+) -> None:
+    with ServerThread([{"text": '{"a": 1}'}, {"text": '{"a": 1}'}]) as server:
+        schema = {"properties": {"a": {"$ref": f"{server.url}/schema"}}}
+        done = program(tmp_path, server, json.dumps(schema)).run(*RUN)
+        requests = len(server.requests)
+
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["subtype"], requests) == (1, "error_schema", 2)
+    assert "the schema cannot be applied" in result["error"]

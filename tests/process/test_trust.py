@@ -115,3 +115,20 @@ def test_a_trusted_projects_executing_settings_need_approval_of_their_content(tm
     assert first.returncode == 0
     assert changed.returncode == 1
     assert "changed since it was approved" in told.stderr
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_headless_run_tells_what_it_did_not_read_until_somebody_decided(tmp_path: Path, form: str) -> None:
+    with ServerThread([{"text": "ok"}] * 4) as server:
+        program = _project(tmp_path, server.base_url("openai-chat"))
+        run = ("-p", "hi", "--output-format", form)
+        undecided = program.run(*run)
+        left_out = program.run(*run, "--no-project")
+        trusted = program.run(*run, "--trust")
+        program.run("trust", "revoke")
+        revoked = program.run(*run)
+
+    assert "not read, because this folder is not trusted: AGENTS.md;" in undecided.stderr
+    assert undecided.returncode == 0
+    for done in (left_out, trusted, revoked):
+        assert "not trusted" not in done.stderr

@@ -78,6 +78,9 @@ def test_export_writes_the_conversation_to_a_new_file_and_never_over_one(tmp_pat
     assert "the question" in text and "the answer" in text
     assert (tmp_path / "work" / "a.md").stat().st_mode & 0o777 == 0o600
     assert "a.md: File exists" in said.stdout
+    program.run("chat", "--plain", "--continue", stdin='/export "c d.md"\n/export ~/e.json\n')
+    assert (tmp_path / "work" / "c d.md").read_text() == text
+    assert json.loads((tmp_path / "home" / "e.json").read_text())
     assert (tmp_path / "work" / "b.html").read_text().startswith("<!doctype html>")
 
 

@@ -142,3 +142,58 @@ def test_a_worktree_that_somebody_deleted_is_forgotten_and_its_commits_stay(prog
     git(program.project, "merge", "-q", "--ff-only", branch)
     asked(program, [], "--worktree")
     assert worktrees(program) == [] and git(program.project, "branch", "--format=%(refname:short)") == "main"
+
+
+@pytest.mark.parametrize("what", ["smudge", "clean", "process", "included"])
+def test_a_filter_of_the_repository_runs_nothing_and_one_of_the_person_does(
+    program: Program, tmp_path: Path, what: str
+) -> None:
+    script = tmp_path / "s.sh"
+    script.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\ncat\n")
+    script.chmod(0o755)
+    folder = program.project
+    (folder / ".gitattributes").write_text("a.txt filter=x\nown.txt filter=own\n")
+    (folder / "sub" / "own.txt").write_text("plain\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "filtered")
+    git(folder, "config", "filter.x.required", "true")
+    if what == "included":
+        (folder / "more").write_text(f'[filter "x"]\n\tsmudge = {script}\n')
+        git(folder, "config", "include.path", str(folder / "more"))
+    else:
+        git(folder, "config", f"filter.x.{what}", str(script))
+    (program.home / ".gitconfig").write_text('[filter "own"]\n\tsmudge = sed s/plain/smudged/\n')
+
+    done = asked(program, [WRITE], "--worktree")
+
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()
+    (made,) = (program.home / "state" / "worktrees").rglob("own.txt")
+    assert made.read_text() == "smudged\n"
+    assert (made.parent / "a.txt").read_text() == "changed\n"
+
+
+def test_a_partial_clone_whose_objects_are_missing_runs_no_program_to_fetch_them(
+    program: Program, tmp_path: Path
+) -> None:
+    script = tmp_path / "s.sh"
+    script.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    script.chmod(0o755)
+    folder = program.project
+    blob = git(folder, "rev-parse", "HEAD:sub/a.txt")
+    settings = {
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": str(tmp_path),
+        "remote.origin.uploadpack": str(script),
+        "protocol.file.allow": "always",
+    }
+    for key, value in settings.items():
+        git(folder, "config", key, value)
+    (folder / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+
+    done = asked(program, [], "--worktree")
+
+    assert not (tmp_path / "ran").exists()
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)

@@ -208,6 +208,19 @@ def test_an_index_that_cannot_be_used_never_costs_a_result(tmp_path: Path, kind:
     assert path.exists()
 
 
+@pytest.mark.parametrize(("start", "stop"), [("x", None), (-5, 999), (9, 3), (0.5, 7), (0, b"7")])
+def test_a_block_that_is_none_never_costs_a_result(tmp_path: Path, start: object, stop: object) -> None:
+    write(tmp_path, "01aa", ["the needle in it"])
+    store = SessionStore(str(tmp_path), SystemClock())
+    assert found_by(store, "needle") == {"01aa": 1}
+    damaged = sqlite3.connect(words_path(str(tmp_path)), isolation_level=None)
+    damaged.execute("UPDATE blocks SET start = ?, stop = ?", (start, stop))
+    damaged.close()
+
+    for _ in range(2):
+        assert found_by(store, "needle") == {"01aa": 1}
+
+
 def test_the_index_is_private(tmp_path: Path) -> None:
     write(tmp_path, "01aa", ["word"])
     old = os.umask(0)

@@ -276,7 +276,7 @@ class Toolbox:
             outcome = await self._hooked(call_id, prepared, failure.outcome())
         except (Stopped, asyncio.CancelledError):
             token.stop()  # for what a coroutine may have started in a thread
-            outcome = ToolOutcome((Text("stopped: the user interrupted"),), True, "cancelled")
+            outcome = ToolOutcome((Text("stopped before it ended"),), True, "cancelled")
         finally:
             self._running.pop(call_id, None)
             for name in prepared.resources:

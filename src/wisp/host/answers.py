@@ -15,6 +15,7 @@ import msgspec
 
 from wisp.host.client import OpenFailed
 from wisp.host.events import AnswerChecked
+from wisp.host.settings import whole_file
 from wisp.loop.boundary import At, Boundary, Decision, NoBoundary
 from wisp.loop.events import Event
 from wisp.messages.content import Text
@@ -25,6 +26,9 @@ WISH = (
     "Your final answer is read by a program: nothing but one JSON value, valid against this JSON Schema, "
     "without any text around it.\n"
 )
+_BROKEN = "the schema cannot be applied: "
+_PROBES: tuple[Any, ...] = (None, {}, [], "", 0)
+"""One value of each type: a schema that fails on these fails on every answer."""
 _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
 
 
@@ -38,8 +42,7 @@ def read_schema(path: str) -> Any:
     from jsonschema.validators import Draft202012Validator, validator_for
 
     try:
-        with open(path, "rb") as file:
-            schema = msgspec.json.decode(file.read())
+        schema = msgspec.json.decode(whole_file(path))
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except OSError as exc:
         raise OpenFailed(f"{path}: {exc.strerror or exc}", 2) from None
@@ -47,6 +50,9 @@ def read_schema(path: str) -> Any:
         raise OpenFailed(f"{path} is no JSON: {exc}", 2) from None
     except SchemaError as exc:
         raise OpenFailed(f"{path} is no JSON Schema: {exc.message}", 2) from None
+    judge = schema_judge(schema)
+    if broken := next((said for value in _PROBES if (said := judge(value)).startswith(_BROKEN)), ""):
+        raise OpenFailed(f"{path}: {broken}", 2)
     return schema
 
 
@@ -55,13 +61,21 @@ Judge = Callable[[Any], str]
 
 
 def schema_judge(schema: Any) -> Judge:
-    """Holds values against what `read_schema` gave."""
+    """Holds values against what `read_schema` gave; nothing that it refers to is fetched."""
     from jsonschema.validators import Draft202012Validator, validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
 
-    validator = validator_for(schema, default=Draft202012Validator)(schema)
+    nothing: Registry[Any] = Registry()
+    validator = validator_for(schema, default=Draft202012Validator)(schema, registry=nothing)
 
     def judge(value: Any) -> str:
-        error = next(iter(validator.iter_errors(value)), None)
+        try:
+            error = next(iter(validator.iter_errors(value)), None)
+        except Unresolvable as exc:
+            return f"{_BROKEN}{exc.ref!r} is not in it"
+        except RecursionError:
+            return f"{_BROKEN}a $ref in it leads back to itself"
         return f"{error.message[:300]} (at {error.json_path})" if error is not None else ""
 
     return judge

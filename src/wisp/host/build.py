@@ -7,6 +7,7 @@ untrusted folder is read, nothing is started, and no connection is made.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from wisp.context.blocks import Block, block
+from wisp.context.project import NAMES
 from wisp.harness.gate import Gate
 from wisp.harness.masking import Masker
 from wisp.harness.ports import Approver, Questioner
@@ -70,6 +72,8 @@ if TYPE_CHECKING:
     from wisp.host.conversation import Conversation
     from wisp.host.extending import Extensions
 
+_FOLDERS = (".wisp", ".agents", ".claude", ".mcp.json")
+
 
 class Overrides(msgspec.Struct, frozen=True):
     """Objects that a program brings along instead of having them built."""
@@ -115,6 +119,18 @@ async def open_host(request: OpenRequest, overrides: Overrides | None = None) ->
         if isinstance(exc, OpenFailed):
             exc.output_format = process_environment().get("WISP_OUTPUT_FORMAT", "")
         raise
+
+
+def _at_first(configured: Configured, request: OpenRequest, clock: Clock) -> tuple[str, ...]:
+    """What is wrong with the settings, and what of the folder is not read where nobody can be asked."""
+    wrong = tuple(map(str, configured.resolved.problems))
+    if request.interactive or not request.own_process or request.no_project or configured.trusted:
+        return wrong
+    if not any(os.path.lexists(os.path.join(configured.cwd, name)) for name in (*NAMES, *_FOLDERS)):
+        return wrong
+    from wisp.host.trusting import not_read
+
+    return (*wrong, *not_read(configured, clock))
 
 
 async def _open(request: OpenRequest, own: Overrides, external: External) -> SessionHost:
@@ -192,7 +208,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
         clock=clock,
         sandbox=box_state(box),
         notes=(
-            *map(str, configured.resolved.problems),
+            *_at_first(configured, request, clock),
             *service.notes,
             *mended,
             *kept.notes,

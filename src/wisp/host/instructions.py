@@ -20,7 +20,7 @@ from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure
 from wisp.host.library import TrustBook
 from wisp.host.paths import environment as process_environment
-from wisp.host.settings import absolute
+from wisp.host.settings import absolute, whole_file
 from wisp.host.skills import Skills, find, places
 from wisp.messages.ids import Clock, SystemClock
 from wisp.workspace.errors import Refused
@@ -73,8 +73,8 @@ def instruction_stack(configured: Configured, workspace: Workspace, clock: Clock
     if settings.system_prompt and not prompt:
         path = absolute(settings.system_prompt, configured.cwd)
         try:
-            with open(path, encoding="utf-8") as file:
-                replacement = (path, file.read())
+            text = whole_file(path).decode("utf-8-sig")
+            replacement = (path, text.replace("\r\n", "\n"))
         except (OSError, UnicodeDecodeError) as exc:
             raise OpenFailed(f"--system-prompt {path}: {exc}", 2) from None
     branch = _branch(workspace)

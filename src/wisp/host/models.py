@@ -14,8 +14,10 @@ from wisp.host.secrets import Logins, MissingKey, NoLogins, find_key
 from wisp.host.settings import ModelSettings, OAuthSettings, ProviderSettings, Settings
 from wisp.host.showing import nearest
 from wisp.messages.usage import Price
+from wisp.providers.address import parse_url
 from wisp.providers.base import Api, ModelInfo
 from wisp.providers.endpoint import Endpoint, Secret
+from wisp.providers.errors import RequestError
 from wisp.providers.registry import VENDORS, Vendor
 
 T = TypeVar("T")
@@ -145,10 +147,13 @@ def choose(
             raise ConfigError(f"{name} has no model {model!r}; {_configured(known, _Keys(env, logins))}")
         if not service.base_url:
             raise ConfigError(f"the provider {name!r} has no base_url; set it in [providers.{name}]")
+        parse_url(service.base_url)
         key = find_key(env, service.key_variables, service.key_command, run_command)
         login = None if key or name == "custom" else logins.find(name)
     except MissingKey as exc:
         raise ConfigError(str(exc)) from None
+    except RequestError as exc:
+        raise ConfigError(f"the provider {name!r}: {exc}") from None
     token = login is not None and login.kind == "oauth"
     key = key or (login.secret if login else "")
     if need_key and not key and not service.local and (service.key_variables or service.oauth):

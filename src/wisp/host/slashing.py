@@ -286,7 +286,8 @@ class Slashes:
         now = self._talk.snapshot()
         if not now.session_path or not now.messages:
             raise CommandRefused("there is nothing kept to export yet")
-        name = rest or f"wisp-{now.session_id}.md"
+        name = rest[1:-1] if len(rest) > 2 and rest[0] == rest[-1] and rest[0] in "'\"" else rest
+        name = os.path.expanduser(name) or f"wisp-{now.session_id}.md"
         made = await asyncio.to_thread(
             lambda: self._talk.library.export(now.session_id, form_of(name), scrub=True)
         )

@@ -41,7 +41,7 @@ class TrustCard(msgspec.Struct, frozen=True):
 def trust_card(configured: Configured, clock: Clock) -> TrustCard:
     """What there is to decide about the folder; no file of it is opened but its settings."""
     cwd = configured.cwd
-    found = tuple(name for name in READ if os.path.lexists(os.path.join(cwd, name)))
+    found = _found(cwd)
     project = read_project(cwd) if {FILE, SERVERS} & set(found) else None
     executing = sorted(project.executing.items()) if project is not None else []
     return TrustCard(
@@ -51,3 +51,16 @@ def trust_card(configured: Configured, clock: Clock) -> TrustCard:
         found,
         tuple(f"{name} = {value!r}" for name, value in executing),
     )
+
+
+def not_read(configured: Configured, clock: Clock) -> tuple[str, ...]:
+    """A note of what is not read of a folder that nobody decided about."""
+    found = _found(configured.cwd)
+    if not found or TrustBook(configured.paths.trust_file, clock).state(configured.cwd) != "undecided":
+        return ()
+    said = f"not read, because this folder is not trusted: {', '.join(found)}"
+    return (f"{said}; 'wisp trust allow', or --trust for one run",)
+
+
+def _found(folder: str) -> tuple[str, ...]:
+    return tuple(name for name in READ if os.path.lexists(os.path.join(folder, name)))

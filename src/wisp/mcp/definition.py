@@ -98,7 +98,7 @@ def words(text: Any, most: int = MOST_WORDS) -> str:
 
 def shown(name: Any) -> str:
     """A name of any kind for a message."""
-    return repr(ascii(name)[1:61]) if isinstance(name, str) else "(none)"
+    return ascii(name[:60]) if isinstance(name, str) else "(none)"
 
 
 def _sorted(value: Any) -> Any:

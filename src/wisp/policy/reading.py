@@ -174,6 +174,14 @@ def _test(words: Sequence[Word]) -> bool:
     return all(re.fullmatch(r"[A-Za-z0-9_./=!<>\]-]*", word) and word not in ("-v", "-R") for word in words)
 
 
+def _tree(words: Sequence[Word]) -> bool:
+    """Options with a value stand alone: `tree -Po x FILE` takes `x` for P and goes on to write `FILE`."""
+    alone = [word for word in words if word.startswith("-") and set(word) & set("LIP") and word[:2] != "--"]
+    return all(len(word) == 2 for word in alone) and _options(
+        "adfiqpughDFsrtAC", "--dirsfirst --noreport", valued="LIP"
+    )(words)
+
+
 def _anything(words: Sequence[Word]) -> bool:
     return True
 
@@ -239,7 +247,7 @@ _PROGRAMS: dict[str, Check] = {
     "file": _options("bihkLNprsz", "--brief --mime --mime-type"),
     "du": _options("0abchHklLmsSx", "--summarize --human-readable --max-depth= --all --total", valued="d"),
     "df": _options("ahHiklPT", "--human-readable"),
-    "tree": _options("adfiqpughDFsrtAC", "--dirsfirst --noreport", valued="LIP"),
+    "tree": _tree,
     "basename": _options("az", valued="s"),
     "dirname": _options("z"),
     "realpath": _options("eLmPqsz"),

@@ -255,6 +255,8 @@ class _Index:
         return found
 
     def _asked(self, queries: Sequence[tuple[int, str]]) -> dict[str, list[Span]]:
+        import sqlite3
+
         found: dict[str, list[Span]] = {}
         for segment, query in queries:
             rows = self._database.execute(
@@ -263,6 +265,8 @@ class _Index:
                 (query,),
             )
             for name, start, stop in rows:
+                if not (type(start) is type(stop) is int and 0 <= start < stop):
+                    raise sqlite3.DatabaseError("a block that is none")
                 found.setdefault(name, []).append((start, stop))
         return found
 
