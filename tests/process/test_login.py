@@ -229,7 +229,7 @@ def test_a_browser_login_from_the_terminal_and_one_that_is_interrupted(program: 
 
         process, code, asked = begin()
         urllib.request.urlopen(f"{asked['redirect_uri']}?code={code}&state={asked['state']}").read()
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=90)
         assert process.returncode == 0
         assert "logged in to x" in out
         before = (program.home / "state" / "credentials.json").read_bytes()
@@ -237,7 +237,7 @@ def test_a_browser_login_from_the_terminal_and_one_that_is_interrupted(program: 
 
         process, code, asked = begin()
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=30)
+        out, errors = process.communicate(timeout=90)
         assert process.returncode == 130
         assert "Traceback" not in errors
         with pytest.raises(OSError):

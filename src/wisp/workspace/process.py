@@ -360,9 +360,13 @@ def _guard(argv: list[str], keep: tuple[int, ...], tty: bool) -> list[str]:
 
 
 def on_terminal(argv: Sequence[str]) -> list[str]:
-    """The command that runs `argv` on a terminal of its own, wherever it is started (`pseudoterminal.py`)."""
-    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pseudoterminal.py")
-    return [sys.executable, "-I", "-S", program, *argv]
+    """The command that runs `argv` on a terminal of its own, wherever it is started (`pseudoterminal.py`).
+
+    The program goes along as text, with the interpreter that is really there: an environment of Python may
+    lie where a box lets nothing be seen.
+    """
+    with open(os.path.join(os.path.dirname(__file__), "pseudoterminal.py"), encoding="utf-8") as file:
+        return [os.path.realpath(sys.executable), "-I", "-S", "-c", file.read(), *argv]
 
 
 def _wait_for_all(boxed: Boxed, how: How) -> None:

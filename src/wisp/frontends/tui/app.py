@@ -277,9 +277,10 @@ class WispApp(App[int]):
         if len(self.screen_stack) > 1 and type(top).__name__ == kind:
             top.dismiss(None)
 
-    def show_menu(self, rows: list[Row], typed: int) -> None:
-        """Show what could be meant; nothing closes the menu."""
+    def show_menu(self, rows: list[Row], of: str = "", typed: int = 0) -> None:
+        """Show what could be meant by the end of the line `of`; nothing closes the menu."""
         self.menu.show(rows, typed)
+        self.menu.of = of
         self.composer.menu_open = bool(rows)
 
     # -- what the person does -----------------------------------------------------------------------------

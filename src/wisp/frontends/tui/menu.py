@@ -35,6 +35,8 @@ class Menu(Widget):
         super().__init__(id="menu", classes="hidden")
         self.look = look
         self.rows: list[Row] = []
+        self.of = ""
+        """The line before the cursor for which the rows were made."""
         self.typed = 0
         """Characters before the cursor that a row replaces."""
         self._marked = 0

@@ -19,7 +19,7 @@ def pressed(app: WispApp, key: str) -> None:
         return
     if app.menu.open and key in ("up", "down", "tab", "enter", "escape"):
         if key == "escape":
-            app.show_menu([], 0)
+            app.show_menu([])
         elif key in ("up", "down"):
             app.menu.step(-1 if key == "up" else 1)
         elif _take(app, enter=key == "enter"):

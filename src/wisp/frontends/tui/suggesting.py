@@ -59,26 +59,39 @@ async def suggest(app: WispApp, talk: Talk) -> None:
     composer, menu, client = app.composer, app.menu, talk.client
     before = composer.before_cursor()
     if app.answers.wanted or composer.text in composer.sent[-1:]:
-        app.show_menu([], 0)
+        app.show_menu([])
         return
     row, _ = composer.cursor_location
-    if row == 0 and re.fullmatch(r"/[\w:-]*", before) and composer.text == before:
-        app.show_menu(commands(before[1:], client.commands()), len(before))
+    if row == 0 and _begins_command(before) and composer.text == before:
+        app.show_menu(commands(before[1:], client.commands()), before, len(before))
     elif found := _FILE.search(before):
         known = await client.around.files()
         if composer.before_cursor() == before:
-            app.show_menu(files(found[1], known), len(found[1]) + 1)
+            app.show_menu(files(found[1], known), before, len(found[1]) + 1)
     elif menu.open:
-        app.show_menu([], 0)
+        app.show_menu([])
+
+
+def _begins_command(before: str) -> bool:
+    return re.fullmatch(r"/[\w:-]*", before) is not None
 
 
 def take(app: WispApp, *, enter: bool) -> bool:
-    """Put the marked row into the text; whether Enter should send it now."""
+    """Put the marked row into the text; whether Enter should send it now.
+
+    Keys may be faster than the menu: one of other words than stand there now is made anew, or not used.
+    """
+    before = app.composer.before_cursor()
+    if before != app.menu.of:
+        if app.talk is None or not _begins_command(before):
+            app.show_menu([])
+            return enter
+        app.show_menu(commands(before[1:], app.talk.client.commands()), before, len(before))
     row = app.menu.chosen
     if row is None:
         return False
     text = row.insert or row.text
     whole = app.composer.before_cursor()[-app.menu.typed :] == text.rstrip()
     app.composer.complete(app.menu.typed, text if text.startswith("/") else text + " ")
-    app.show_menu([], 0)
+    app.show_menu([])
     return enter and (row.runs or whole)

@@ -27,6 +27,10 @@ AROUND = 400
 """Entries on each side of the window whose lines are kept."""
 
 
+_JOINED = "\u200d"
+"""Terminals disagree on how wide what it joins is: such a row is drawn whole."""
+
+
 def distance(before: list[Strip], after: list[Strip], first: int) -> int:
     """By how many rows most of those from `first` on have moved up; 0 where they have not."""
     places = {id(strip): y for y, strip in enumerate(before) if y >= first}
@@ -48,7 +52,7 @@ def different(old: Strip, new: Strip) -> int:
     if old is new or old == new:
         return 0
     last = [list(row)[-1] for row in (old, new)]
-    if last[0].style != last[1].style:
+    if last[0].style != last[1].style or any(_JOINED in part.text for row in (old, new) for part in row):
         return new.cell_length
     return max(1, new.cell_length - min(len(part.text) - len(part.text.rstrip(" ")) for part in last))
 
