@@ -275,7 +275,7 @@ def test_a_project_starts_nothing_before_its_list_was_agreed_to_and_again_after_
         (program.project / ".mcp.json").write_text(json.dumps(listed))
         changed = program.run("-p", "go")
         rows = program.run("mcp", "list")
-    assert "not read" not in plain.stderr
+    assert "not read, because this folder is not trusted: .mcp.json" in plain.stderr
     assert ".mcp.json: ignored, it was not approved" in trusted_once.stderr
     assert "touch" in allowed.stdout
     assert agreed[-1] == NAME, agreed_run.stderr
