@@ -2,7 +2,7 @@
 
 import pytest
 from providers.golden import AFTER_A_CALL, played
-from providers.test_halves import TEXTS, THOUGHTS, chat_arguments, messages, sse
+from providers.test_halves import TEXTS, THOUGHTS, chat_arguments, messages
 
 from wisp.messages.tool import ToolSpec
 from wisp.providers.events import Failed, Finished, Retrying
@@ -73,12 +73,3 @@ def test_the_call_in_the_history_has_the_tools_own_name():
     tools = (ToolSpec("bash", "", {"type": "object"}),)
     events = played("O", data, tools=tools)
     assert [call.name for call in events[-1].message.calls] == ["bash"]
-
-
-def test_another_choice_than_the_first_is_nobodys_answer():
-    data = sse(
-        {"choices": [{"index": 1, "delta": {"content": "other"}}]},
-        {"choices": [{"index": 1, "delta": {"content": "other"}}, {"index": 0, "delta": {"content": "one"}}]},
-        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
-    )
-    assert played("O", data)[-1].message.text == "one"

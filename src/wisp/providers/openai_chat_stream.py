@@ -150,7 +150,7 @@ class ChatDecoder:
         events: list[ProviderEvent] = []
         if chunk.usage is not None:
             self._usage = chunk.usage
-        choice = next((one for one in chunk.choices or () if not one.index), None)
+        choice = chunk.choices[0] if chunk.choices else None
         if choice is None:
             if chunk.usage is None:
                 self.ignored += 1
