@@ -20,7 +20,7 @@ MOST_WORDS = 4_096
 MOST_SCHEMA = 64 * 1024
 """Bytes of the schema of one tool's arguments."""
 MOST_DEPTH = 64
-"""Objects and lists of a schema inside each other: what walks it later, providers' forms too, must come back."""
+"""Objects and lists of a schema inside each other: whatever walks it later must come back."""
 
 
 class Definition(msgspec.Struct, frozen=True):
