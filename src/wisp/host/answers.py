@@ -15,7 +15,7 @@ import msgspec
 
 from wisp.host.client import OpenFailed
 from wisp.host.events import AnswerChecked
-from wisp.host.settings import whole_file
+from wisp.host.given import whole_file
 from wisp.loop.boundary import At, Boundary, Decision, NoBoundary
 from wisp.loop.events import Event
 from wisp.messages.content import Text

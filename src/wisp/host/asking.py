@@ -23,6 +23,9 @@ from wisp.providers.transport import Transport
 DEAD_AFTER = 90.0
 """Seconds after which a headless run gives up an endpoint that never answered."""
 
+MOST_RECORDED = 1 << 30
+"""Bytes of a recording that is played back."""
+
 Told = Callable[[str, str], None]
 """Takes a provider's name and a key that replaces the one it had."""
 
@@ -134,10 +137,11 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[C
     """The network, a recording of it, or one played back."""
     keys = [choice.endpoint.key.reveal() for choice in choices]
     if request.replay:
-        from wisp.providers.replayed import ReplayTransport, load_recording
+        from wisp.host.given import whole_file
+        from wisp.providers.replayed import ReplayTransport, recording_in
 
         try:
-            recording = load_recording(request.replay)
+            recording = recording_in(whole_file(request.replay, MOST_RECORDED), request.replay)
             return ReplayTransport(
                 recording.exchanges, strict=True, recorded=recording.variables, secrets=keys
             )

@@ -8,7 +8,6 @@ file and line, and is never a reason to widen what is allowed.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Mapping
@@ -203,19 +202,6 @@ def read_file(path: str) -> tuple[Layer, tuple[Problem, ...]]:
     if len(data) > MOST_BYTES:
         return Layer(path, {}), (Problem(path, 0, f"it is longer than {MOST_BYTES} bytes and is not read"),)
     return parse(path, data)
-
-
-def whole_file(path: str) -> bytes:
-    """What is in a file that the user named, which may be a pipe.
-
-    Raises:
-        OSError: it cannot be read, or is longer than `MOST_BYTES`, as a device without an end is.
-    """
-    with open(path, "rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
-    return data
 
 
 def parse(path: str, data: bytes) -> tuple[Layer, tuple[Problem, ...]]:
