@@ -1,7 +1,7 @@
 """Holds a JSON value against a JSON Schema; also a program of its own, for schemas that could take for ever.
 
 A schema's regular expressions may need exponential time on an answer that a model chose, and nothing can
-interrupt them.  As a program it imports nothing of wisp: its standard input is `[schema, value]`, it prints the
+interrupt them.  As a program it imports nothing of wisp: its input is `[schema, value]`, it prints the
 fault, or an empty text, as JSON; its arguments are the folders to import from and the seconds it may compute.
 """
 
