@@ -172,3 +172,21 @@ def test_a_lost_deny_rule_never_falls_open(tmp_path: Path) -> None:
     assert full.returncode == 3
     assert "permissions" in full.stderr
     assert ask.returncode == 0
+
+
+@pytest.mark.parametrize("kept", ["home", "--session-dir"])
+def test_a_run_in_the_folder_that_wisp_keeps_its_own_files_in_is_undone_too(
+    tmp_path: Path, kept: str
+) -> None:
+    """Somebody's home, or sessions kept in the project: the session itself is no file that the run changed."""
+    with ServerThread([_bash("echo new > new.txt"), {"text": "done"}]) as server:
+        home = tmp_path if kept == "home" else tmp_path / "home"
+        program = Program(home, tmp_path, url=server.base_url("openai-chat"))
+        where = ("--session-dir", "sessions") if kept == "--session-dir" else ()
+        program.run("-p", "go", "--permission-mode", "full", *where)
+    assert (tmp_path / "new.txt").exists()
+    done = program.run("undo", "--yes", *where)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "new.txt").exists()
+    assert program.run("redo", "--yes", *where).returncode == 0
+    assert (tmp_path / "new.txt").exists()

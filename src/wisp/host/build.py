@@ -307,7 +307,7 @@ def _file_history(storage: Storage, workspace: Workspace, configured: Configured
         return None
     from wisp.host.undo import snapshots_of
 
-    return snapshots_of(workspace, configured.paths.state)
+    return snapshots_of(workspace, configured.paths.state, configured.session_base)
 
 
 def _connect(
