@@ -121,3 +121,14 @@ def test_patterns_are_held_against_answers_as_everything_else(tmp_path: Path) ->
 
     assert "'abd' does not match" in asked
     assert (done.returncode, json.loads(done.stdout)["structured"]) == (0, {"a": "ab\u00e4"})
+
+
+def test_an_answer_or_a_schema_that_goes_down_without_end_is_told(tmp_path: Path) -> None:
+    """It is no JSON that could be read, and nothing breaks over it."""
+    with ServerThread([{"text": "[" * 100_000}, {"text": "[1]"}]) as server:
+        done = program(tmp_path / "a", server, "{}").run(*RUN)
+    assert (done.returncode, json.loads(done.stdout)["structured"]) == (0, [1])
+    with ServerThread([]) as server:
+        done = program(tmp_path / "s", server, "[" * 100_000).run(*RUN)
+    assert done.returncode == 2
+    assert "nested too deeply" in json.loads(done.stdout)["error"]

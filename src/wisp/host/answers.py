@@ -57,6 +57,8 @@ def read_schema(path: str) -> Any:
         raise OpenFailed(f"{path} is no JSON: {exc}", 2) from None
     except SchemaError as exc:
         raise OpenFailed(f"{path} is no JSON Schema: {exc.message}", 2) from None
+    except RecursionError:
+        raise OpenFailed(f"{path} is nested too deeply", 2) from None
     judge = judge_of(schema)
     if broken := next((said for value in _PROBES if (said := judge(value)).startswith(BROKEN)), ""):
         raise OpenFailed(f"{path}: {broken}", 2)
@@ -159,7 +161,7 @@ def _judged(judge: Judge, text: str) -> tuple[Any, str]:
     fenced = _FENCED.fullmatch(text)
     try:
         value = msgspec.json.decode((fenced[1] if fenced else text).encode())
-    except (msgspec.DecodeError, UnicodeEncodeError) as exc:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as exc:
         return None, f"it is no JSON ({exc})"
     problem = judge(value)
     return (None, problem) if problem else (value, "")

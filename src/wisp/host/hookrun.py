@@ -18,7 +18,7 @@ import msgspec
 
 from wisp.host.tables import Hook, HookGroup
 from wisp.loop.settle import uncancelled
-from wisp.messages.codec import ascii_json, clean
+from wisp.messages.codec import NotAnObject, ascii_json, clean, strict_object
 from wisp.messages.ids import Clock
 from wisp.workspace.errors import Refused
 from wisp.workspace.files import read_whole
@@ -75,10 +75,9 @@ class Ran(msgspec.Struct, frozen=True):
         if self.code != 0 or not self.looks_like_json:
             return {}
         try:
-            found = msgspec.json.decode(self.out)
-        except msgspec.DecodeError:
+            return strict_object(self.out)
+        except NotAnObject:  # also what is nested so deeply that nothing could pass it on
             return {}
-        return found if isinstance(found, dict) else {}
 
     @property
     def looks_like_json(self) -> bool:
