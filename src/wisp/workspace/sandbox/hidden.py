@@ -32,11 +32,6 @@ _IN_SYSTEM = (
     "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/NetworkManager", "/var/spool/cron",
     "/proc/keys", "/proc/key-users",
 )  # fmt: skip
-KERNEL_PLACES = (
-    "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/mtrr", "/proc/acpi",
-    "/proc/scsi", "/proc/tty", "/proc/driver", "/proc/timer_list",
-)  # fmt: skip
-"""Where root, also without any capability, could change the running kernel: file modes alone guard them."""
 _HOST_KEYS = "/etc/ssh"
 _RUN_NEEDED = ("/run/current-system", "/run/wrappers", "/run/opengl-driver", "/run/booted-system")
 _RUN_NAMES = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")

@@ -24,8 +24,6 @@ _OUTSIDE_ONLY = (
     "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR",
     "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DOCKER_HOST", "TMUX", "STY",
 )  # fmt: skip
-EMPTY = "none"
-"""Beside the private folder for temporary files: an empty one."""
 PROXY_PORT = 3128
 PROXY_SOCKET = "/tmp/.wisp-proxy"  # noqa: S108 - in the private folder
 FORWARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forward.py")
@@ -87,13 +85,11 @@ def plan(
     mounts += [Mount(path, "hide") for path in hidden.sockets(covered, roots)]
     mounts += _protected(grant, found, roots, standins, staged)
     given = environment(env) | (_PROXIED if grant.hosts else {})
-    empty = os.path.join(os.path.dirname(temporary), EMPTY)
-    return Spec(mounts, roots[0], given, grant.network, os.geteuid() == 0, empty, bool(grant.hosts))
+    return Spec(mounts, roots[0], given, grant.network, os.geteuid() == 0, bool(grant.hosts))
 
 
 def _system(grant: Grant, roots: Sequence[str], env: Mapping[str, str], temporary: str) -> list[Mount]:
-    mounts = [Mount("/run", "empty"), *(Mount(path, "read") for path in hidden.KERNEL_PLACES)]
-    mounts += [Mount(path, "read") for path in hidden.run_places(grant.network)]
+    mounts = [Mount("/run", "empty"), *(Mount(path, "read") for path in hidden.run_places(grant.network))]
     for place in TEMPORARY:
         if os.path.isdir(place) and not os.path.islink(place) and place not in roots:
             mounts.append(Mount(place, "private", temporary))

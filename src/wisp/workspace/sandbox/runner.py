@@ -20,7 +20,7 @@ from wisp.workspace.sandbox.caps import Cap
 from wisp.workspace.sandbox.launch import PROCESSES, NotStarted, launch
 from wisp.workspace.sandbox.leftover import private_folder
 from wisp.workspace.sandbox.newrepos import NewRepositories
-from wisp.workspace.sandbox.plan import EMPTY, PROXY_SOCKET, Grant, environment, plan
+from wisp.workspace.sandbox.plan import PROXY_SOCKET, Grant, environment, plan
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.sandbox.standins import Standins, is_standin
 from wisp.workspace.sandbox.watch import Watch
@@ -202,7 +202,6 @@ class Boxes:
                 if self._temporary:  # somebody tidied up
                     os.close(self._hold)
                 self._top, self._hold = private_folder(self._wall())
-                os.mkdir(os.path.join(self._top, EMPTY), 0o555)
                 self._temporary = os.path.join(self._top, "tmp")
                 os.makedirs(os.path.join(self._temporary, ".cache"), 0o700)
                 if self._grant.hosts:
