@@ -35,8 +35,6 @@ class Spec(NamedTuple):
     network: bool
     """Share the network of the system."""
     as_root: bool
-    proxied: bool = False
-    """Some hosts can be reached through a proxy."""
 
 
 def arguments(spec: Spec) -> list[str]:

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from wisp.workspace.root import Root
 from wisp.workspace.sandbox import gitdirs, hidden
 from wisp.workspace.sandbox.bubblewrap import Mount, Spec
-from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.sandbox.standins import Standins
 from wisp.workspace.sandbox.watch import MASKED, SHELL_NAMES
 
@@ -66,6 +65,7 @@ def plan(
     standins: Standins,
     temporary: str,
     staged: Mapping[str, str],
+    spare: Sequence[int],
 ) -> Spec:
     """The box for one command.
 
@@ -74,6 +74,7 @@ def plan(
         standins: gets what must stand in for those that are not; keep it until the command ended.
         temporary: the private folder for temporary files.
         staged: by root, the folder of ours that plays its `.git` where there is none.
+        spare: for each root the descriptor of an empty file without a name, to be filled where it is needed.
     """
     roots = [root.path for root in grant.roots]
     mounts = [Mount(path, "write") for path in roots]
@@ -84,8 +85,10 @@ def plan(
     covered = [mount.path for mount in mounts if mount.kind in ("hide", "empty", "private")]
     mounts += [Mount(path, "hide") for path in hidden.sockets(covered, roots)]
     mounts += _protected(grant, found, roots, standins, staged)
+    for root, fd in zip(roots, spare, strict=True):
+        mounts += _unlisted(root, [mount.path for mount in mounts if mount.kind == "empty"], fd)
     given = environment(env) | (_PROXIED if grant.hosts else {})
-    return Spec(mounts, roots[0], given, grant.network, os.geteuid() == 0, bool(grant.hosts))
+    return Spec(mounts, roots[0], given, grant.network, os.geteuid() == 0)
 
 
 def _system(grant: Grant, roots: Sequence[str], env: Mapping[str, str], temporary: str) -> list[Mount]:
@@ -123,7 +126,6 @@ def _protected(
             if path not in there and standins.folder(path):
                 played = name == ".git" and root in staged
                 mounts.append(Mount(path, "private", staged[root]) if played else Mount(path, "empty"))
-        mounts += _unlisted(root, [m.path for m in mounts if m.kind == "empty"])
     gits: list[Mount] = []
     for path in found:
         if os.path.basename(path).casefold() == ".git":
@@ -160,7 +162,7 @@ def environment(env: Mapping[str, str], temporary: str = TEMPORARY[0]) -> dict[s
     return found
 
 
-def _unlisted(root: str, paths: Sequence[str]) -> list[Mount]:
+def _unlisted(root: str, paths: Sequence[str], spare: int) -> list[Mount]:
     """Git's private list of what to ignore, with our stand-ins added: they are not the project's."""
     own = os.path.join(root, ".git", "info", "exclude")
     names = [os.path.relpath(path, root) for path in paths if os.path.dirname(path) == root]
@@ -173,7 +175,8 @@ def _unlisted(root: str, paths: Sequence[str]) -> list[Mount]:
     finally:
         os.close(fd)
     added = "".join(f"\n/{name}/" for name in names)
-    return [Mount(own, "data", str(descriptor("exclude", text + os.fsencode(added) + b"\n")))]
+    os.pwrite(spare, text + os.fsencode(added) + b"\n", 0)
+    return [Mount(own, "data", str(spare))]
 
 
 def pins(found: Sequence[str], roots: Sequence[str]) -> set[str]:
