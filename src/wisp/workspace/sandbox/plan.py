@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from wisp.workspace.root import Root
 from wisp.workspace.sandbox import gitdirs, hidden
-from wisp.workspace.sandbox.bubblewrap import Mount, Spec
+from wisp.workspace.sandbox.bubblewrap import Kind, Mount, Spec
 from wisp.workspace.sandbox.standins import Standins
 from wisp.workspace.sandbox.watch import MASKED, SHELL_NAMES
 
@@ -147,10 +147,18 @@ def _git(path: str, roots: Sequence[str], standins: Standins) -> list[Mount]:
         return _git(real, roots, standins) if inside and os.path.lexists(real) else []
     plan = gitdirs.layout(path)
     mounts = [Mount(place, "write") for place in plan.writable]
-    mounts += [Mount(place, "read") for place in plan.frozen if not os.path.islink(place)]
+    mounts += [Mount(place, _unwritable(place)) for place in plan.frozen if not os.path.islink(place)]
     mounts += [Mount(place, "empty") for place in plan.absent_folders if standins.folder(place)]
     mounts += [Mount(place, "read") for place, text in plan.absent_files if standins.file(place, text)]
     return mounts
+
+
+def _unwritable(place: str) -> Kind:
+    """How `place` is kept as it is: an empty folder by another one, which costs less."""
+    try:
+        return "read" if os.listdir(place) else "empty"
+    except OSError:
+        return "read"
 
 
 def environment(env: Mapping[str, str], temporary: str = TEMPORARY[0]) -> dict[str, str]:
