@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from wisp.host.tables import Hook, HookGroup
+from wisp.host.tables import EVENTS, GUARDS, Hook, HookGroup
 from wisp.loop.settle import uncancelled
 from wisp.messages.codec import ascii_json, clean
 from wisp.messages.ids import Clock
@@ -35,24 +35,6 @@ MOST_TOLD = 10_000
 MOST_AT_ONCE = 32
 _EXACT = re.compile(r"[\w\-, |]*", re.ASCII)
 
-EVENTS = (
-    "PermissionRequest",
-    "PostCompact",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PreCompact",
-    "PreToolUse",
-    "Notification",
-    "SessionEnd",
-    "SessionStart",
-    "Stop",
-    "SubagentStart",
-    "SubagentStop",
-    "UserPromptSubmit",
-)
-"""Those whose hooks are run."""
-GUARDS = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit"})
-"""Where a hook that is not what was approved blocks: a guard must not vanish by a change of its script."""
 CALLS = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"})
 
 

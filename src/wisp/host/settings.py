@@ -12,12 +12,12 @@ import errno
 import os
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
+from wisp.host.misspelt import is_limit, like_a_limit, lost_hooks, unknown
 from wisp.host.screensettings import ScreenSettings
-from wisp.host.showing import nearest
 from wisp.host.tables import ExtensionSettings, HookGroup, McpServerSettings
 from wisp.policy.modes import Mode
 
@@ -167,6 +167,8 @@ class Problem(msgspec.Struct, frozen=True):
     message: str
     key: str = ""
     """The setting concerned; empty for the whole source."""
+    limit: bool = False
+    """Whether something that bounds a run is lost by it: such a run is not begun."""
 
     def __str__(self) -> str:
         where = f"{self.source}, line {self.line}" if self.line else self.source
@@ -251,7 +253,10 @@ def environment_layers(env: Mapping[str, str]) -> list[Layer]:
             else value
         )
         layers.append(Layer(f"WISP_{name.upper()}", {name: parsed}))
-    return layers
+    slips = [
+        name for name in env if name.startswith("WISP_") and env[name] and like_a_limit(name[5:].lower())
+    ]
+    return layers + [Layer(name, {name[5:].lower(): env[name]}) for name in slips]
 
 
 def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
@@ -262,7 +267,8 @@ def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
     for layer in layers:
         taken, bad = _lenient(Settings, layer.values, ())
         wrong += [
-            Problem(layer.source, _line_of(layer.text, where), what, ".".join(where)) for where, what in bad
+            Problem(layer.source, _line_of(layer.text, one.where), one.what, ".".join(one.where), one.limit)
+            for one in bad
         ]
         for key, value in taken.items():
             found[key] = _combine(key, found.get(key), value)
@@ -275,48 +281,60 @@ def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
 Where = tuple[str, ...]
 
 
+class _Wrong(NamedTuple):
+    where: Where
+    what: str
+    limit: bool
+
+
 def _lenient(
     kind: type[msgspec.Struct], table: Mapping[str, Any], where: Where
-) -> tuple[dict[str, Any], list[tuple[Where, str]]]:
+) -> tuple[dict[str, Any], list[_Wrong]]:
     """The good values of `table` by the fields of `kind`, and what is wrong with the others."""
     types = {field.name: field.type for field in msgspec.structs.fields(kind)}
     good: dict[str, Any] = {}
-    bad: list[tuple[Where, str]] = []
+    bad: list[_Wrong] = []
     for key, value in table.items():
         here = (*where, key)
         if key not in types:
-            bad.append((here, _unknown(here)))
+            bad.append(_Wrong(here, *unknown(here, value, _NAMES)))
             continue
         try:
             good[key], inner = _value(types[key], key, value, here)
             bad += inner
         except msgspec.ValidationError as exc:
-            bad.append((here, f"{'.'.join(here)}: {exc}; the setting is ignored"))
+            what = f"{'.'.join(here)}: {exc}; the setting is ignored"
+            bad.append(_Wrong(here, what, is_limit(here)))
     return good, bad
 
 
-def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[tuple[Where, str]]]:
+def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[_Wrong]]:
     """`value` as a `kind`; of tables and lists of rules the good parts."""
-    bad: list[tuple[Where, str]] = []
+    bad: list[_Wrong] = []
     if kind is Permissions and isinstance(value, dict):
         taken, bad = _lenient(Permissions, value, here)
         return Permissions(**taken), bad
     if kind is ScreenSettings and isinstance(value, dict):
         taken, bad = _lenient(ScreenSettings, value, here)
         return ScreenSettings(**taken), bad
-    if here[0] == "permissions" and isinstance(value, str | list | tuple):
+    if here[:-1] == ("permissions",) and isinstance(value, str | list | tuple):
         rules = [value] if isinstance(value, str) else value
         for number, rule in enumerate(rules, 1):
             if not isinstance(rule, str):
-                bad.append((here, f"{'.'.join(here)}: entry {number} is not a text; it is ignored"))
+                what = f"{'.'.join(here)}: entry {number} is not a text; it is ignored"
+                bad.append(_Wrong(here, what, is_limit(here)))
         return tuple(rule for rule in rules if isinstance(rule, str)), bad
+    if here == ("hooks",) and isinstance(value, dict):
+        taken = msgspec.convert(value, kind)
+        return taken, [_Wrong((*here, event), what, limit) for event, what, limit in lost_hooks(value)]
     table = _TABLES.get(key) if isinstance(value, dict) else None
     if table is None or len(here) not in (1, 3):
         return msgspec.convert(value, kind, strict=not isinstance(value, str)), bad
     built = {}
     for name, inner in value.items():
         if not isinstance(inner, dict):
-            bad.append(((*here, name), f"{'.'.join((*here, name))} is not a table; it is ignored"))
+            what = f"{'.'.join((*here, name))} is not a table; it is ignored"
+            bad.append(_Wrong((*here, name), what, limit=False))
             continue
         taken, more = _lenient(table, inner, (*here, name))
         bad += more
@@ -347,13 +365,12 @@ def _combine(key: str, old: Any, new: Any) -> Any:
     return new
 
 
-def _unknown(where: Where) -> str:
-    if where[0] == "mcp_servers":
-        return f"{'.'.join(where[:2])} has no setting {where[-1]!r}; the server is ignored"
-    meant = nearest(where[0], Settings.__struct_fields__) if len(where) == 1 else ""
-    if where[0] == "providers" and len(where) == 3:
-        meant = nearest(where[2], ProviderSettings.__struct_fields__)
-    return f"there is no setting {'.'.join(where)!r}{meant}; it is ignored"
+_NAMES: dict[Where, tuple[str, ...]] = {
+    (): Settings.__struct_fields__,
+    ("permissions",): Permissions.__struct_fields__,
+    ("providers",): ProviderSettings.__struct_fields__,
+    ("screen",): ScreenSettings.__struct_fields__,
+}
 
 
 def _line_of(text: str, where: Where) -> int:
