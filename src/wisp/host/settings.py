@@ -141,7 +141,7 @@ class Settings(msgspec.Struct, frozen=True):
     attribution: str = "Assisted-by: Wisp"
     """The line that /commit puts at the end of a message; empty for none."""
     encoding: str = ""
-    """How to read files that are not UTF-8; empty refuses them."""
+    """How files that are not UTF-8 are written; empty tries Windows-1252, then Latin-1."""
     shell: str = "/bin/bash"
     environment: tuple[str, ...] = ()
     """Names of environment variables that commands get besides those on Wisp's list."""

@@ -20,6 +20,7 @@ from wisp.workspace.process import Ending, run
 from wisp.workspace.protected import why_protected
 from wisp.workspace.root import Place, Workspace
 from wisp.workspace.stop import StopToken
+from wisp.workspace.text import DEFAULT_FALLBACKS, decode_line
 from wisp.workspace.walk import Found, walk
 
 SECONDS = 20.0
@@ -75,6 +76,7 @@ class Searcher:
         search_path: the PATH in which ripgrep is looked for.
         engine: `auto`, or `python` to do without ripgrep, or the path of an `rg`.
         now: a clock that only goes forward, in seconds.
+        encodings: how lines that are not UTF-8 are shown, tried in order; their bytes decide what matches.
         box: where ripgrep runs, seeing nothing but the root it searches; None runs it plainly.
     """
 
@@ -86,8 +88,10 @@ class Searcher:
         *,
         engine: str = "auto",
         seconds: float = SECONDS,
+        encodings: tuple[str, ...] = DEFAULT_FALLBACKS,
         box: Box | None = None,
     ) -> None:
+        self._encodings = encodings
         self._workspace, self._now, self._engine, self._seconds = workspace, now, engine, seconds
         self._box, self._works = box, box is None
         self._search_path = search_path
@@ -110,7 +114,7 @@ class Searcher:
         if "\n" in query.pattern or escaped:
             raise Refused("invalid_pattern", "a pattern cannot span lines; search for a part of one line")
         fd, path, name = self._open(place)
-        collector = _Collector(query, path, explicit=bool(name))
+        collector = _Collector(query, path, self._encodings, explicit=bool(name))
         try:
             if not (self.rg and self._grep_rg(self.rg, fd, path, name, query, collector, stop)):
                 self._grep_python(fd, path, name, query, collector, stop)
@@ -300,11 +304,11 @@ class Searcher:
 class _Collector:
     """Keeps hits up to the limit."""
 
-    def __init__(self, query: Query, top: str, *, explicit: bool) -> None:
+    def __init__(self, query: Query, top: str, encodings: tuple[str, ...], *, explicit: bool) -> None:
         self.hits: list[Hit] = []
         self.more = False
         self.partial = False
-        self._query, self._explicit = query, explicit
+        self._query, self._encodings, self._explicit = query, encodings, explicit
         self._top = "" if why_protected(top, "read") else top + "/"
         self._count = 0
 
@@ -319,22 +323,21 @@ class _Collector:
                     self.more = True
                     return False
                 self._count += 1
-            self.hits.append(Hit(path, line.number, _shorten(line, self._query.width), line.start >= 0))
+            words = _shorten(line, self._query.width, self._encodings)
+            self.hits.append(Hit(path, line.number, words, line.start >= 0))
         return True
 
 
-def _shorten(line: ripgrep.Line, width: int) -> str:
+def _shorten(line: ripgrep.Line, width: int, encodings: tuple[str, ...]) -> str:
     """The line, or as much of it around the match as fits, saying how much is missing."""
     data = line.data.rstrip(b"\r\n")
     if not line.number:
         return "(the line is too long to be shown)"
-    if len(data) <= width:
-        return data.decode("utf-8", "replace")
-    text = data.decode("utf-8", "replace")
+    text, encoding = decode_line(data, encodings)
     if len(text) <= width:
         return text
-    start = len(data[: max(line.start, 0)].decode("utf-8", "replace"))
-    end = start + len(data[max(line.start, 0) : line.end].decode("utf-8", "replace"))
+    start = len(data[: max(line.start, 0)].decode(encoding, "replace"))
+    end = start + len(data[max(line.start, 0) : line.end].decode(encoding, "replace"))
     room = max(0, width - (end - start))
     left = max(0, min(start - room // 2, len(text) - width))
     piece = text[left : left + width]
