@@ -105,6 +105,16 @@ def test_every_limit_is_a_setting_that_a_project_may_narrow_or_asks_for() -> Non
     assert {name for name, kind in CLASSES.items() if kind == "narrowing"} <= LIMITS
 
 
+def test_many_settings_that_are_none_cost_little_and_hide_no_limit(tmp_path: Path) -> None:
+    text = "".join(f"k{number} = 1\n" for number in range(50_000)) + "Max-Cost = 1\n"
+    found = _read(tmp_path, text)
+    assert len(found) == 22
+    assert [one.message for one in found if one.limit] == [
+        "there is no setting 'Max-Cost' (did you mean 'max_cost'?); it is ignored"
+    ]
+    assert "50001 settings" in found[-1].message
+
+
 def test_a_limit_in_the_environment_is_found_by_its_slip() -> None:
     layers = environment_layers(
         {"WISP_MAX_COSTS": "1", "WISP_SANDBOXES": "x", "WISP_HOME": "/x", "WISP_COLOUR": "1"}

@@ -6,7 +6,7 @@ A limit under a name that nobody knows would be a run without it.  Knows names, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from wisp.host.showing import nearest
 from wisp.host.tables import EVENTS, GUARDS
@@ -21,6 +21,14 @@ LIMITS = frozenset(
 )
 """Settings that bound a run: without one of them, more is done than somebody said."""
 _DEEPEST = 8
+
+
+class Wrong(NamedTuple):
+    """One thing wrong in a table, and whether a limit is lost by it."""
+
+    where: tuple[str, ...]
+    what: str
+    limit: bool
 
 
 def is_limit(where: tuple[str, ...]) -> bool:
@@ -41,19 +49,28 @@ def like_a_limit(name: str) -> bool:
 
 
 def unknown(
-    where: tuple[str, ...], value: Any, known: Mapping[tuple[str, ...], tuple[str, ...]]
-) -> tuple[str, bool]:
+    where: tuple[str, ...],
+    value: Any,
+    known: Mapping[tuple[str, ...], tuple[str, ...]],
+    *,
+    compare: bool = True,
+) -> Wrong:
     """What to say of a setting that there is not, and whether a limit was meant by it.
 
     Args:
         value: what it is set to; a table that nobody knows may hold a limit.
         known: the names there are: of the whole file under `()`, of a table under its name.
+        compare: whether names that are merely alike count; comparing costs a millisecond.
     """
     name, shown = where[-1], ".".join(where)
     if where[0] == "mcp_servers":
-        return f"{'.'.join(where[:2])} has no setting {name!r}; the server is ignored", False
+        what = f"{'.'.join(where[:2])} has no setting {name!r}; the server is ignored"
+        return Wrong(where, what, limit=False)
     there = known.get(where[:1] if len(where) > 1 else (), ())
-    hint = nearest(name, there) if len(where) in (1, 2, 3) else ""
+    if not compare:
+        form = name.casefold().replace("-", "_")
+        there = (form,) if form in there else ()
+    hint = nearest(name, there) if there and len(where) < 4 else ""
     meant = hint.partition("'")[2].partition("'")[0]
     if len(where) == 1:
         lost = meant in LIMITS or any(True for _ in _limits_in(value))
@@ -68,10 +85,10 @@ def unknown(
         inner = next(_limits_in(value), "")
         hint = f" ({inner!r} stands at the top of the file, in no table)" if inner in LIMITS else hint
         hint = hint or f" ({inner!r} stands in [permissions])"
-    return f"there is no setting {shown!r}{hint}; it is ignored", lost
+    return Wrong(where, f"there is no setting {shown!r}{hint}; it is ignored", lost)
 
 
-def lost_hooks(events: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
+def lost_hooks(events: Mapping[str, Any]) -> Iterator[Wrong]:
     """Of `[hooks]`: each event whose hooks would never run, why, and whether a guard is lost with them.
 
     An event that others have and Wisp does not is none of them: it is told where hooks are made ready.
@@ -82,14 +99,12 @@ def lost_hooks(events: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
     for event, groups in events.items():
         form = event.casefold().replace("_", "").replace("-", "")
         near = difflib.get_close_matches(form, guards, 1, 0.8) if event not in EVENTS else []
+        where = ("hooks", event)
         if near:
-            yield (
-                event,
-                f"there is no event {event!r} (did you mean {guards[near[0]]!r}?); it is ignored",
-                True,
-            )
+            what = f"there is no event {event!r} (did you mean {guards[near[0]]!r}?); it is ignored"
+            yield Wrong(where, what, limit=True)
         elif any(not group.get("hooks") for group in groups):
-            yield event, f"hooks.{event} has a group without hooks; it is ignored", event in GUARDS
+            yield Wrong(where, f"hooks.{event} has a group without hooks; it is ignored", event in GUARDS)
 
 
 def _limit_like(name: str) -> bool:

@@ -12,11 +12,11 @@ import errno
 import os
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from wisp.host.misspelt import is_limit, like_a_limit, lost_hooks, unknown
+from wisp.host.misspelt import Wrong, is_limit, like_a_limit, lost_hooks, unknown
 from wisp.host.screensettings import ScreenSettings
 from wisp.host.tables import ExtensionSettings, HookGroup, McpServerSettings
 from wisp.policy.modes import Mode
@@ -30,6 +30,8 @@ Amount = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 """Bounded, so that neither `nan` nor `inf` passes: a limit that compares with nothing is no limit."""
 
 
+_MOST_SLIPS = 20
+"""Settings of one table that are none and are each told; a person's file has fewer."""
 MOST_BYTES = 1 << 20
 """Longest settings file; half a file would be half its deny rules."""
 
@@ -281,36 +283,39 @@ def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
 Where = tuple[str, ...]
 
 
-class _Wrong(NamedTuple):
-    where: Where
-    what: str
-    limit: bool
-
-
 def _lenient(
     kind: type[msgspec.Struct], table: Mapping[str, Any], where: Where
-) -> tuple[dict[str, Any], list[_Wrong]]:
+) -> tuple[dict[str, Any], list[Wrong]]:
     """The good values of `table` by the fields of `kind`, and what is wrong with the others."""
     types = {field.name: field.type for field in msgspec.structs.fields(kind)}
     good: dict[str, Any] = {}
-    bad: list[_Wrong] = []
+    bad: list[Wrong] = []
+    slips = 0
     for key, value in table.items():
         here = (*where, key)
         if key not in types:
-            bad.append(_Wrong(here, *unknown(here, value, _NAMES)))
+            slips += 1
+            slip = unknown(here, value, _NAMES, compare=slips <= _MOST_SLIPS)
+            if slips <= _MOST_SLIPS or slip.limit:
+                bad.append(slip)
             continue
         try:
             good[key], inner = _value(types[key], key, value, here)
             bad += inner
         except msgspec.ValidationError as exc:
             what = f"{'.'.join(here)}: {exc}; the setting is ignored"
-            bad.append(_Wrong(here, what, is_limit(here)))
+            bad.append(Wrong(here, what, is_limit(here)))
+    if slips > _MOST_SLIPS:
+        name = ".".join(where) or "the file"
+        bad.append(
+            Wrong((*where, key), f"in all {slips} settings in {name} are none; they are ignored", False)
+        )
     return good, bad
 
 
-def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[_Wrong]]:
+def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[Wrong]]:
     """`value` as a `kind`; of tables and lists of rules the good parts."""
-    bad: list[_Wrong] = []
+    bad: list[Wrong] = []
     if kind is Permissions and isinstance(value, dict):
         taken, bad = _lenient(Permissions, value, here)
         return Permissions(**taken), bad
@@ -322,11 +327,11 @@ def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[_Wro
         for number, rule in enumerate(rules, 1):
             if not isinstance(rule, str):
                 what = f"{'.'.join(here)}: entry {number} is not a text; it is ignored"
-                bad.append(_Wrong(here, what, is_limit(here)))
+                bad.append(Wrong(here, what, is_limit(here)))
         return tuple(rule for rule in rules if isinstance(rule, str)), bad
     if here == ("hooks",) and isinstance(value, dict):
         taken = msgspec.convert(value, kind)
-        return taken, [_Wrong((*here, event), what, limit) for event, what, limit in lost_hooks(value)]
+        return taken, list(lost_hooks(value))
     table = _TABLES.get(key) if isinstance(value, dict) else None
     if table is None or len(here) not in (1, 3):
         return msgspec.convert(value, kind, strict=not isinstance(value, str)), bad
@@ -334,7 +339,7 @@ def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[_Wro
     for name, inner in value.items():
         if not isinstance(inner, dict):
             what = f"{'.'.join((*here, name))} is not a table; it is ignored"
-            bad.append(_Wrong((*here, name), what, limit=False))
+            bad.append(Wrong((*here, name), what, limit=False))
             continue
         taken, more = _lenient(table, inner, (*here, name))
         bad += more
