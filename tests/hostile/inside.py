@@ -104,6 +104,8 @@ class Inside:
             "LANG": "C.UTF-8",
             "TMPDIR": str(self.home / "tmp"),
         }
+        self.foreign: dict[Path, int] = {}
+        """What belongs to somebody else."""
         if config == "landlock":
             self.env["PATH"] = str(top / "bin")
             (top / "bin").mkdir()
@@ -124,9 +126,14 @@ class Inside:
         for folder, inner, files in os.walk(self.top):
             for name in (*inner, *files, "."):
                 os.chown(os.path.join(folder, name), self.uid, self.uid, follow_symlinks=False)
+        for path, uid in self.foreign.items():
+            os.chown(path, uid, uid)
 
     def start(self, *words: str) -> int:
         """The process of the program."""
+        flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY
+        self._said = {name: os.open(self.top / name, flags, 0o644) for name in ("stdout", "stderr")}
+        (self.top / "modules").touch()
         self.own()
         sys.stdout.flush()
         pid = os.fork()
@@ -139,6 +146,8 @@ class Inside:
                 traceback.print_exc()
             finally:
                 os._exit(99)
+        for descriptor in self._said.values():
+            os.close(descriptor)
         return pid
 
     def run(self, *words: str) -> Done:
@@ -157,7 +166,7 @@ class Inside:
                 os.waitpid(pid, 0)
                 raise AssertionError("it does not end")
             time.sleep(0.005)
-        _import((self.top / "modules").read_text().split() if (self.top / "modules").exists() else [])
+        _import((self.top / "modules").read_text().split())
         said = [(self.top / name).read_text("utf-8", "replace") for name in ("stdout", "stderr")]
         return Done(os.waitstatus_to_exitcode(status), *said)
 
@@ -168,7 +177,7 @@ class Inside:
     def _become(self, words: tuple[str, ...]) -> None:
         os.setsid()
         for number, name in ((1, "stdout"), (2, "stderr")):
-            os.dup2(os.open(self.top / name, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o644), number)
+            os.dup2(self._said[name], number)
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         if os.geteuid() == 0:
             os.setgroups([])

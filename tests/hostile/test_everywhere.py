@@ -16,6 +16,7 @@ from hostile.inside import Inside, Model, everywhere, sleepers, toml, until
 from hostile.site import CONFIGS, PYTHON, ROOT, Config
 from hostile.test_projects import FILES, TOUCH
 from process.program import KEY
+from workspace.users import NOBODY
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
@@ -103,22 +104,18 @@ def test_trust_is_of_one_folder_and_of_none_that_is_shared(config: Config) -> No
         first.symlink_to(evil)
         assert "of another" not in place.run("--print-instructions").out
 
-        above = make()
-        above.fill(
-            {"AGENTS.md": "from above\n", ".wisp/settings.toml": f"shell = {toml(TOUCH)}\n"}, above.top
-        )
-        above.own()
-        other = 0 if above.uid else 65534
-        if os.geteuid() == 0:  # of somebody else
-            for name in ("AGENTS.md", ".wisp", ".wisp/settings.toml"):
-                os.chown(above.top / name, other, other)
-        above.fill(
-            {".git/HEAD": "ref: refs/heads/m\n", ".git/config": "", ".git/refs/x": "", ".git/objects/x": ""}
-        )
-        assert above.run("trust", "allow").code == 0
-        assert "from above" not in above.run("--print-instructions").out
-        assert above.run("-p", "hi").code == 6
-        assert "from above" not in str(model.requests[-1].json)
+        below = make()
+        below.fill({"AGENTS.md": "from above\n", ".git/HEAD": "ref: refs/heads/m\n"}, below.top)
+        said = ["--print-instructions"]
+        assert below.run("trust", "allow").code == 0
+        assert "from above" not in below.run(*said).out
+        assert below.run("trust", "allow", str(below.top)).code == 0
+        assert "from above" in below.run(*said).out, "by its own decision it is read"
+        if os.geteuid() == 0:
+            below.foreign[below.top] = NOBODY if below.uid == 0 else 0
+            assert "from above" not in below.run(*said).out, "it is somebody else's now"
+            assert below.run("-p", "hi").code == 6
+            assert "from above" not in str(model.requests[-1].json)
 
     everywhere(config, work)
 
