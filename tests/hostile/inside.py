@@ -5,6 +5,7 @@ What is set up is made by us and then given to the user; the model is a server i
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import os
@@ -41,6 +42,7 @@ PROGRAMS = (
     "ls",
     "python3",
 )
+_WARM: set[str] = set()
 ENDS = 60.0
 """Seconds after which a run that did not end hangs."""
 
@@ -170,6 +172,10 @@ class Inside:
         said = [(self.top / name).read_text("utf-8", "replace") for name in ("stdout", "stderr")]
         return Done(os.waitstatus_to_exitcode(status), *said)
 
+    def said(self) -> str:
+        """What the program said on standard error so far."""
+        return (self.top / "stderr").read_text("utf-8", "replace")
+
     def left(self) -> set[str]:
         """Names below the project."""
         return {path.name for path in self.project.rglob("*")}
@@ -188,6 +194,7 @@ class Inside:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        faulthandler.disable()
         os.chdir(self.project)
         os.environ.clear()
         os.environ.update(self.env)
@@ -221,6 +228,11 @@ def _import(names: list[str]) -> None:
 
 def everywhere(config: Config, work: Callable[[Callable[..., Inside], Model], object]) -> None:
     """Do `work` as root and as an ordinary user (or as ourselves) in one configuration; it is given a maker of places."""
+    if len(USERS) > 1 and config not in _WARM:  # what the other user cannot import is imported by then
+        _WARM.add(config)
+        with Model() as model, _places(os.geteuid(), config, model) as make:
+            for options in ((), ("--permission-mode", "full")):
+                assert make().run("-p", "hi", *options).code in (0, 6)
     for uid in USERS:
         need_open_checkout(uid)
         with Model() as model, _places(uid, config, model) as make:

@@ -7,8 +7,11 @@ bubblewrap, with Landlock only and with none; by effect.
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
+import subprocess
+import tempfile
 from collections.abc import Callable
 
 import pytest
@@ -185,5 +188,37 @@ def test_no_end_of_the_agent_leaves_a_process(config: Config) -> None:
             os.kill(agent, number)
             assert place.ended(agent).code == code
             assert until(lambda: sleepers(mark) == 0, 5)  # noqa: B023
+
+    everywhere(config, work)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_an_agent_that_crashes_leaves_no_memory_behind(config: Config) -> None:
+    """Its memory holds keys; a process of ours that crashes the same way does leave its own."""
+
+    def crashed(pid: int) -> bool:
+        os.kill(pid, signal.SIGSEGV)
+        status = os.waitpid(pid, 0)[1]
+        assert os.WTERMSIG(status) == signal.SIGSEGV
+        return os.WCOREDUMP(status)
+
+    def work(make: Callable[..., Inside], model: Model) -> None:
+        place = make()
+        before = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+        try:
+            mark = f"96{os.getpid()}"
+            model.runs(f"sleep {mark}")
+            agent = place.start("-p", "hi", "--permission-mode", "full")
+            assert until(lambda: sleepers(mark) > 0), place.said()
+            assert place.uid == 0 or os.stat(f"/proc/{agent}/environ").st_uid == 0, "it can be looked into"
+            assert not crashed(agent)
+            with tempfile.TemporaryDirectory() as folder:
+                plain = subprocess.Popen(["sleep", "60"], cwd=folder)
+                plain.returncode = 0  # it is waited for here
+                if not crashed(plain.pid):
+                    pytest.skip("this machine keeps no memory of what crashes")
+        finally:
+            resource.setrlimit(resource.RLIMIT_CORE, before)
 
     everywhere(config, work)
