@@ -370,6 +370,20 @@ def test_a_line_that_is_not_utf8_is_shown_as_read_shows_it_and_found_by_its_byte
 
 
 @pytest.mark.parametrize("engine", ALL)
+def test_a_file_of_a_hundred_megabytes_is_searched_and_one_that_is_not_is_no_empty_answer(
+    tmp_path: Path, engine: str
+) -> None:
+    with (tmp_path / "big").open("wb") as file:
+        file.write(b"a line of text\n" * 7_000_000 + b"the needle\n")
+        assert file.tell() > 100 << 20
+    assert grep(tmp_path, engine, Query("need.e")) == [("big", 7_000_001, "the needle", True)]
+    os.truncate(tmp_path / "big", (256 << 20) + 1)
+    with pytest.raises(Refused) as caught:
+        grep(tmp_path, engine, Query("need.e"), "big")
+    assert caught.value.code == "too_large"
+
+
+@pytest.mark.parametrize("engine", ALL)
 def test_odd_names_and_bytes_survive(tmp_path: Path, engine: str) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt")).write_bytes(b"caf\xe9 needle\n")
     (tmp_path / "new\nline.txt").write_text("needle\n")

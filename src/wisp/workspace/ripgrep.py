@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+MAX_FILE = 256 << 20
+"""Largest file searched, with ripgrep and without, where it is held in memory."""
 _MAX_RECORD = 8 << 20
 _BASE = ("--no-config", "--no-require-git", "--no-ignore-global", "--color", "never")
 
@@ -46,7 +48,7 @@ def grep_arguments(
 ) -> list[str]:
     """The command that searches; the pattern can never be taken for an option."""
     return [
-        rg, *_BASE, "--json", "--sort", "path", "--crlf", "--max-filesize", "64M",
+        rg, *_BASE, "--json", "--sort", "path", "--crlf", "--max-filesize", str(MAX_FILE),
         *flags, *_common(hidden, globs), "-e", pattern, "--", target,
     ]  # fmt: skip
 

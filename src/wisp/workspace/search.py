@@ -26,7 +26,6 @@ from wisp.workspace.walk import Found, walk
 SECONDS = 20.0
 """Longest a search may take; what was found by then is the answer, and said to be partial."""
 MAX_LISTED = 500_000
-_MAX_FILE = 64 << 20
 
 
 class Query(NamedTuple):
@@ -146,6 +145,8 @@ class Searcher:
             return *self._workspace.open_directory(place), ""
         if not stat.S_ISREG(found.st_mode):
             raise Refused("not_regular", f"{place.path} is not a regular file")
+        if found.st_size > ripgrep.MAX_FILE:
+            raise Refused("too_large", f"{place.path} is larger than {ripgrep.MAX_FILE >> 20} MB; use bash")
         real = self._workspace.place(self._workspace.real(place))
         fd, path = self._workspace.open_directory(Place(real.root, "/".join(real.parts[:-1])))
         return fd, path, real.parts[-1]
@@ -355,7 +356,7 @@ def _read(found: Found) -> bytes:
         return b""
     try:
         about = os.fstat(fd)
-        if not stat.S_ISREG(about.st_mode) or about.st_size > _MAX_FILE:
+        if not stat.S_ISREG(about.st_mode) or about.st_size > ripgrep.MAX_FILE:
             return b""
         pieces = []
         while piece := os.read(fd, 1 << 20):
