@@ -21,6 +21,8 @@ from hostile.test_projects import FILES, TOUCH
 from process.program import KEY
 from workspace.users import NOBODY
 
+from wisp.testing.steps import Call
+
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 
@@ -220,5 +222,28 @@ def test_an_agent_that_crashes_leaves_no_memory_behind(config: Config) -> None:
                     pytest.skip("this machine keeps no memory of what crashes")
         finally:
             resource.setrlimit(resource.RLIMIT_CORE, before)
+
+    everywhere(config, work)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_several_folders_can_be_given_and_no_other_comes_with_them(config: Config) -> None:
+    def work(make: Callable[..., Inside], model: Model) -> None:
+        place = make()
+        given, beside = place.top / "given", place.top / "beside"
+        place.fill({"old": "one\n"}, given)
+        place.fill({"old": "one\n"}, beside)
+        options = ("--add-dir", str(given), "--allow", f"edit({given}/**)")
+        for folder in (given, beside):
+            edit = {"path": str(folder / "old"), "edits": [{"old_text": "one", "new_text": "two"}]}
+            for call in (Call("edit", edit), Call("write", {"path": str(folder / "new"), "content": "x"})):
+                model.call = call
+                assert place.run("-p", "hi", *options).code == (0 if folder == given else 6)
+        assert (given / "old").read_text() == "two\n" and (given / "new").read_text() == "x"
+        assert (beside / "old").read_text() == "one\n" and not (beside / "new").exists()
+        model.runs(f"touch {given}/made; touch {beside}/made; touch made")
+        assert place.run("-p", "hi", "--add-dir", str(given), "--permission-mode", "full").code == 0
+        assert (given / "made").exists() and (place.project / "made").exists()
+        assert (beside / "made").exists() is (config == "none")
 
     everywhere(config, work)
