@@ -17,7 +17,7 @@ from collections.abc import Callable
 import pytest
 from hostile.inside import Inside, Model, everywhere, sleepers, toml, until
 from hostile.site import CONFIGS, PYTHON, ROOT, Config
-from hostile.test_projects import FILES, TOUCH
+from hostile.test_projects import FILES
 from process.program import KEY
 from workspace.users import NOBODY
 
@@ -66,29 +66,40 @@ def test_nothing_of_the_folder_runs_or_moves_the_request(config: Config, trusted
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_what_was_approved_runs_and_what_it_became_does_not(config: Config) -> None:
+def test_what_was_approved_runs_in_the_box_and_what_it_became_does_not(config: Config) -> None:
     """The same files do run once a person agreed to them: the test above sees what it looks for."""
-    hooks = "[[hooks.SessionStart]]\n[[hooks.SessionStart.hooks]]\ncommand = "
 
     def work(make: Callable[..., Inside], model: Model) -> None:
         del model
-        for files in (
-            {".wisp/settings.toml": f"{hooks}{toml(TOUCH)}\n"},
-            {".wisp/settings.toml": f"{hooks}{toml('./hook.sh')}\n", "hook.sh": f"#!/bin/sh\n{TOUCH}\n"},
-            FILES["mcp-start"],
-        ):
+        for kind in ("hook", "script", "last hook", "server"):
             place = make()
+            touch = f"touch pwned; touch {place.out}/left"
+            event = "SessionEnd" if kind == "last hook" else "SessionStart"
+            hook = f"[[hooks.{event}]]\n[[hooks.{event}.hooks]]\ncommand = "
+            files = {
+                "hook": {".wisp/settings.toml": f"{hook}{toml(touch)}\n"},
+                "last hook": {".wisp/settings.toml": f"{hook}{toml(touch)}\n"},
+                "script": {
+                    ".wisp/settings.toml": f"{hook}{toml('./hook.sh')}\n",
+                    "hook.sh": f"#!/bin/sh\n{touch}\n",
+                },
+                "server": {
+                    ".wisp/settings.toml": f'[mcp_servers.x]\ncommand = ["sh", "-c", {toml(touch)}]\n'
+                },
+            }[kind]
             place.fill(files)
             assert place.run("trust", "allow").code == 0
-            assert place.run("-p", "hi").code == 6
-            assert "pwned" in place.left(), files
+            done = place.run("-p", "hi")
+            assert done.code == 6
+            assert "pwned" in place.left(), (kind, done.err)
+            assert (place.out / "left").exists() is (config == "none"), kind
             (place.project / "pwned").unlink()
             for name in files:
                 path = place.project / name
                 path.write_text(path.read_text().replace("touch pwned", "touch  pwned"))
             done = place.run("-p", "hi")
-            assert "pwned" not in place.left(), files
-            assert (done.code == 6 and "changed since" in done.err) or "hook" in done.err, done.err
+            assert "pwned" not in place.left(), kind
+            assert done.code == 6 and "changed since" in done.err, done.err
 
     everywhere(config, work)
 
