@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -238,3 +239,12 @@ def test_the_command_lines_are_all_there() -> None:
     cases = [json.loads(line) for line in (TESTS / "hostile" / "commands.jsonl").read_text().splitlines()]
     assert len({case["id"] for case in cases}) == len(cases) >= 143
     assert {case["want"] for case in cases} == {"ask", "contain", "deny"}
+
+
+def test_what_the_map_of_promises_names_is_there() -> None:
+    named = re.findall(r"`((?:[a-z_]+/)+(?:test_\w+\.py)?)(?:::(\w+))?`", (TESTS / "README.md").read_text())
+    assert len(named) > 100
+    for file, name in named:
+        assert (TESTS / file).exists(), file
+        if name:
+            assert f"def {name}(" in (TESTS / file).read_text(), (file, name)
