@@ -6,6 +6,7 @@ The tools of files ask nothing of the sandbox; they are driven in all three conf
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -274,6 +275,14 @@ def test_an_archive_unpacked_in_the_box_leaves_nothing_outside() -> None:
 
 def test_no_place_in_the_shared_temporary_folder_can_be_prepared_by_others() -> None:
     def work(make: Callable[[], Site]) -> None:
+        for config in CONFIGS[1:]:  # there a command sees the real one, while the agent has its files open
+            common = Path(tempfile.gettempdir())
+            told = [
+                set(make().bash(config, "auto", f"ls -A {common}", person=Consent()).text.split())
+                for _ in range(2)
+            ]
+            ours = [names - set(os.listdir(common)) - {"exit", "code:", "0"} for names in told]
+            assert not ours[0] & ours[1], "nothing has a name that can be known before"
         names = []
         for _ in range(2):
             site = make()

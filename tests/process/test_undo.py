@@ -161,17 +161,19 @@ def test_without_room_for_snapshots_the_run_goes_on_and_says_so(tmp_path: Path) 
 
 
 def test_a_lost_deny_rule_never_falls_open(tmp_path: Path) -> None:
-    """Full and auto refuse to start while part of the permissions cannot be read; asking modes go on."""
+    """No mode asks before everything, so none begins; a lost permission to do something is asked about."""
     with ServerThread([{"text": "ok"}, {"text": "ok"}]) as server:
         program = _start(tmp_path, server)
         path = program.home / "config" / "settings.toml"
-        path.write_text(path.read_text() + "\n[permissions]\ndeny = 5\n")
+        settings = path.read_text()
+        path.write_text(settings + "\n[permissions]\ndeny = 5\n")
+        denied = [program.run("-p", "go", "--permission-mode", mode) for mode in ("full", "ask")]
+        path.write_text(settings + "\n[permissions]\nallow = 5\n")
         full = program.run("-p", "go", "--permission-mode", "full")
         ask = program.run("-p", "go")
 
-    assert full.returncode == 3
-    assert "permissions" in full.stderr
-    assert ask.returncode == 0
+    assert [run.returncode for run in (*denied, full, ask)] == [3, 3, 3, 0]
+    assert all("permissions" in run.stderr for run in (*denied, full))
 
 
 @pytest.mark.parametrize("kept", ["home", "--session-dir"])

@@ -86,7 +86,7 @@ def _shown(
         return FileChanged(path, what, note="its content is no longer kept")
     except Refused as exc:
         return FileChanged(path, what, note=exc.message)
-    diff = whole(old, new, path, created=before is None).text
+    diff = whole(old, new, path, created=before is None, deleted=after is None).text
     return FileChanged(path, what, diff, "" if diff else "only its permissions")
 
 
@@ -104,4 +104,5 @@ def _text(snapshots: Snapshots, entry: Entry | None) -> str:
     with tempfile.TemporaryFile() as file:
         snapshots.write_out(entry.content, file.fileno())
         file.seek(0)
-        return text.decode(file.read()).text
+        found = text.decode(file.read())
+        return text.lead(found.form) + found.text

@@ -10,7 +10,7 @@ from wisp.messages.tool import Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext
 from wisp.tools.ledger import ReadLedger, Seen
 from wisp.tools.schema import decode, schema_of
-from wisp.tools.target import Target, failures, relative, to_change
+from wisp.tools.target import Target, failures, in_diff, relative, to_change
 from wisp.tools.unsaved import refuse_unsaved
 from wisp.workspace import files, text
 from wisp.workspace.root import Workspace
@@ -78,7 +78,7 @@ class EditTool:
             tool="edit",
             arguments=msgspec.to_builtins(args),
             effects=(target.effect("write"),),
-            run=lambda context: self._run(target, args, name, "", None, context),
+            run=lambda context: self._run(target, args, name, None, context),
             summary=f"edit {name}",
             preview=preview,
             resources=(target.told,),
@@ -102,13 +102,13 @@ class EditTool:
             tool="edit",
             arguments=msgspec.to_builtins(args) | took,
             effects=(target.effect("write"),),
-            run=lambda context: self._run(target, args, name, digest, plan, context),
+            run=lambda context: self._run(target, args, name, plan, context),
             summary=f"edit {name} (+{plan.diff.added} -{plan.diff.removed})",
             preview=plan.diff.text,
             fingerprint=digest,
             resources=(target.told,),
             parts=parts,
-            only=lambda some: self._planned(target, args, name, digest, plan.only(some, name), some),
+            only=lambda some: self._planned(target, args, name, digest, plan.only(some), some),
         )
 
     def _plan(self, target: Target, args: EditArguments, name: str) -> tuple[files.Content, Plan]:
@@ -120,14 +120,14 @@ class EditTool:
             before = files.read_whole(self._workspace, target.place)
         refuse_unsaved(self._ledger.editor, target, before.data, name)
         self._ledger.check(target.path, Seen(before.digest, files.signature(before.stat)))
-        return before, plan_edits(before.data, args.edits, name, self._fallbacks)
+        label = in_diff(self._workspace, target.path)
+        return before, plan_edits(before.data, args.edits, name, self._fallbacks, label)
 
     def _run(
         self,
         target: Target,
         args: EditArguments,
         name: str,
-        fingerprint: str,
         plan: Plan | None,
         context: RunContext,
     ) -> ToolOutcome:
@@ -135,9 +135,8 @@ class EditTool:
         with failures(name), self._workspace.lock(target.path):
             context.stop.check()
             if plan is None:  # outside the granted folders nothing was looked at before it was allowed
-                before, plan = self._plan(target, args, name)
-                fingerprint = before.digest
-            digest = files.replace(self._workspace, target.place, plan.data, fingerprint)
+                _, plan = self._plan(target, args, name)
+            digest = files.replace(self._workspace, target.place, plan.data, plan.before)
             after = self._workspace.status(target.place)
             self._ledger.note(target.path, Seen(digest, files.signature(after)))
         from wisp.tools.planning import report

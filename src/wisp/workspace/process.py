@@ -187,7 +187,8 @@ class _Run:
         control_read, control_write = os.pipe() if self._guarded else (-1, -1)
         status_read, status_write = os.pipe() if self._guarded else (-1, -1)
         theirs = [fd for fd in (out_write, err_write, control_read, status_write) if fd >= 0]
-        theirs += [self._boxed.write] if self._boxed else []
+        theirs += self._boxed.given if self._boxed else []
+        also = self._boxed.sinks if self._boxed else {}
         ours = [fd for fd in (out_read, err_read, control_write, status_read) if fd >= 0]
         keep = (control_read, status_write, cwd, *self._fds) if self._guarded else ()
         try:
@@ -202,7 +203,7 @@ class _Run:
                 start_new_session=True,
             )
         except (OSError, ValueError) as exc:
-            for fd in ours:
+            for fd in (*ours, *also):
                 os.close(fd)
             why = exc.strerror if isinstance(exc, OSError) else str(exc)
             raise Refused("spawn_failed", f"{argv[0]} cannot be started: {why}") from None
@@ -210,7 +211,7 @@ class _Run:
             for fd in theirs:
                 os.close(fd)
         self._control = control_write
-        self._sinks[out_read] = self._output
+        self._sinks = {out_read: self._output, **also}
         if self._errors:
             self._sinks[err_read] = self._errors
         for fd in self._sinks:
@@ -230,6 +231,7 @@ class _Run:
         for fd in (*self._sinks, waker.read, *([status] if status >= 0 else [])):
             poll.register(fd, select.POLLIN)
         if self._boxed:
+            self._boxed.started()
             poll.register(self._boxed.read, select.POLLIN)
         hard = float("inf")
         while True:
