@@ -120,7 +120,7 @@ RUN_LATER = [
      "conftest.py", "sitecustomize.py", ".envrc", ".npmrc", "Makefile", ".pre-commit-config.yaml", ".mcp.json",
      ".wisp/settings.toml", "deep/.husky/pre-commit", ".config/wisp/settings.toml", "home/.Config/Wisp/commands/x.md",
      ".local/state/wisp/trust.json", ".config/git/config", ".config/fish/config.fish", ".config/systemd/user/x.service",
-     ".config/autostart/x.desktop", ".local/bin/ls", ".vimrc", ".config/nvim/init.lua", ".cargo/config.toml", ".tmux.conf",
+     ".agents/skills/x/SKILL.md", ".config/autostart/x.desktop", ".local/bin/ls", ".vimrc", ".config/nvim/init.lua", ".cargo/config.toml", ".tmux.conf",
 ]  # fmt: skip
 
 

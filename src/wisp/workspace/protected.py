@@ -24,6 +24,7 @@ _WRITE_DIRECTORIES = {
     ".hg": _GIT,
     ".svn": _GIT,
     ".wisp": _OURS,
+    ".agents": _OURS,
     ".claude": _OURS,
     ".codex": _OURS,
     ".cursor": _OURS,
