@@ -103,15 +103,12 @@ class Box:
         Raises:
             Refused: it could not be boxed; nothing ran.
         """
-        made = self._made()
+        from wisp.workspace.sandbox.launch import Job
+
+        made, job = self._made(), Job(argv, env, timeout, stop, output, errors, stdin)
         if self.prove().kind == "bubblewrap":
-            argv = on_terminal(argv) if tty else argv
-            return made.run(
-                argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin, errors=errors
-            )
-        return made.run_confined(
-            argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin, errors=errors, tty=tty
-        )
+            return made.run(job._replace(argv=on_terminal(argv)) if tty else job)
+        return made.run_confined(job, tty=tty)
 
     def look(self, argv: Sequence[str], folder: int, path: str) -> Looking | None:
         """How a program of wisp's own that only reads is started, over one folder; None for plainly.
