@@ -5,6 +5,7 @@ A limit under a name that nobody knows would be a run without it.  Knows names, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ LIMITS = frozenset(
     }
 )
 """Settings that bound a run: without one of them, more is done than somebody said."""
+_SOUNDS = ("max_", "deny", "denied", "disallow", "forbid", "sandbox", "network", "permission", "budget")
+"""How names begin that bound something in other programs, and may here one day."""
 _DEEPEST = 8
 
 
@@ -73,7 +76,7 @@ def unknown(
     hint = nearest(name, there) if there and len(where) < 4 else ""
     meant = hint.partition("'")[2].partition("'")[0]
     if len(where) == 1:
-        lost = meant in LIMITS or any(True for _ in _limits_in(value))
+        lost = meant in LIMITS or (not meant and _sounds(name)) or any(True for _ in _limits_in(value))
     elif where[0] == "permissions":
         lost = meant != "allow"
         hint = hint or " (the table holds 'allow' and 'deny')"
@@ -82,9 +85,11 @@ def unknown(
         if lost and not hint:
             hint = f" ({_limit_named(name)!r} stands at the top of the file, before the first table)"
     if lost and not hint:
-        inner = next(_limits_in(value), "")
-        hint = f" ({inner!r} stands at the top of the file, in no table)" if inner in LIMITS else hint
-        hint = hint or f" ({inner!r} stands in [permissions])"
+        inner = next(_limits_in(value), "" if name in LIMITS else name)
+        if inner in LIMITS:
+            hint = f" ({inner!r} stands at the top of the file, in no table)"
+        elif inner.startswith(("den", "disallow", "forbid")):
+            hint = " (what is forbidden stands in [permissions], as 'deny')"
     return Wrong(where, f"there is no setting {shown!r}{hint}; it is ignored", lost)
 
 
@@ -107,6 +112,11 @@ def lost_hooks(events: Mapping[str, Any]) -> Iterator[Wrong]:
             yield Wrong(where, f"hooks.{event} has a group without hooks; it is ignored", event in GUARDS)
 
 
+def _sounds(name: str) -> bool:
+    """Whether a name, in whatever form, begins as one that bounds something."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("-", "_").startswith(_SOUNDS)
+
+
 def _limit_like(name: str) -> bool:
     return bool(_limit_named(name))
 
@@ -122,6 +132,6 @@ def _limits_in(value: Any, depth: int = 0) -> Iterator[str]:
     if not isinstance(value, Mapping) or depth > _DEEPEST:
         return
     for key, inner in value.items():
-        if key in LIMITS or key == "deny":
+        if key in LIMITS or _sounds(key):
             yield key
         yield from _limits_in(inner, depth + 1)

@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from wisp.policy.reading import only_reads
 from wisp.policy.rules import Rules
 from wisp.tools.builtin import default_tools
 
+NOW = f"{int(time.time())} +0000"
+"""Of both first commits: patches hold it, and a busy machine makes the second one a second later."""
 COMMANDS = r"""
 ls -la
 ls -R src | sort | head -5
@@ -316,7 +319,8 @@ def _fresh(folder: Path, env: dict[str, str]) -> None:
         path.write_text(text)
     (folder / "script.sh").chmod(0o755)
     for words in ("init -q", "add -A", "commit -qm first"):
-        subprocess.run(["git", *words.split()], cwd=folder, env=env, check=True, capture_output=True)
+        dated = {**env, "GIT_AUTHOR_DATE": NOW, "GIT_COMMITTER_DATE": NOW}
+        subprocess.run(["git", *words.split()], cwd=folder, env=dated, check=True, capture_output=True)
 
 
 def _tree(folder: Path) -> dict[str, str]:

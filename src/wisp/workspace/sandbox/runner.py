@@ -21,7 +21,7 @@ from wisp.workspace.sandbox.caps import Cap
 from wisp.workspace.sandbox.launch import PROCESSES, Job, NotStarted, launch
 from wisp.workspace.sandbox.leftover import private_folder
 from wisp.workspace.sandbox.newrepos import NewRepositories
-from wisp.workspace.sandbox.plan import PROXY_SOCKET, Grant, environment, plan
+from wisp.workspace.sandbox.plan import PROXY_SOCKET, Grant, environment, exclude, plan
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.sandbox.standins import Standins, is_standin
 from wisp.workspace.sandbox.watch import Watch
@@ -96,7 +96,11 @@ class Boxes:
         """Run it in one box; `look` says which protected names are there."""
         with Standins() as standins:
             temporary = self._own_folder()
-            spare = [descriptor("spare", b"") for _ in self._grant.roots]
+            spare = {
+                root.path: descriptor("spare", b"")
+                for root in self._grant.roots
+                if os.path.exists(exclude(root.path))
+            }
 
             def planned() -> Spec:
                 with self._lock:
@@ -112,11 +116,11 @@ class Boxes:
                     job,
                     folder=self._grant.roots[0].fd,
                     now=self._now,
-                    data=spare,
+                    data=tuple(spare.values()),
                     proxied=bool(self._grant.hosts),
                 )
             finally:
-                for fd in spare:
+                for fd in spare.values():
                     os.close(fd)
 
     def _launcher(self, options: list[str]) -> list[str]:
