@@ -258,3 +258,34 @@ def test_several_folders_can_be_given_and_no_other_comes_with_them(config: Confi
         assert (beside / "made").exists() is (config == "none")
 
     everywhere(config, work)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_git_that_wisp_itself_runs_is_in_the_box_too(config: Config) -> None:
+    """What a filter of the person's own does while a worktree is made: the one program that such a git does run.
+
+    It may write where git may, in the repository; where something boxes, nowhere else, and it sees no credentials.
+    """
+
+    def work(make: Callable[..., Inside], model: Model) -> None:
+        place = make()
+        model.call = Call("write", {"path": "new.txt", "content": "x\n"})
+        (place.home / ".netrc").write_text("password")
+        place.fill({"a.txt": "a\n", ".gitattributes": "a.txt filter=own\n"})
+        commands = f"touch {place.out}/left {place.project}/.git/in; cat {place.home}/.netrc >&2; sed s/a/b/"
+        (place.home / ".gitconfig").write_text(f'[filter "own"]\n\tsmudge = {toml(commands)}\n')
+        for words in ("init -q", "add -A", "-c user.name=u -c user.email=u@x commit -qm first"):
+            subprocess.run(["git", *words.split()], cwd=place.project, check=True)
+        config_file = (place.project / ".git" / "config").read_bytes()
+
+        done = place.run("-p", "hi", "--worktree", "--permission-mode", "full")
+
+        assert done.code == 0, done.err
+        (made,) = (place.home / "state" / "worktrees").rglob("a.txt")
+        assert made.read_text() == "b\n" and (made.parent / "new.txt").exists()
+        assert (place.project / ".git" / "in").exists()
+        assert (place.out / "left").exists() is (config == "none")
+        assert "password" not in done.err + done.out
+        assert (place.project / ".git" / "config").read_bytes() == config_file
+
+    everywhere(config, work)
