@@ -102,6 +102,25 @@ def test_a_commit_in_the_sandbox_reaches_the_branch(program: Program, need: Any)
     assert "commits in it are on no other branch" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("home", ["WISP_HOME", "XDG"])
+def test_auto_mode_works_in_a_worktree_as_in_any_folder(program: Program, home: str, need: Any) -> None:
+    """It lies where the agent keeps its own files, which are not the model's to change; the work is."""
+    need("bwrap")
+    calls = [WRITE, {"calls": [{"name": "write", "arguments": {"path": "../made.json", "content": "{}"}}]}]
+    if home == "XDG":
+        program.env.pop("WISP_HOME")
+        settings = program.home / ".config" / "wisp" / "settings.toml"
+        settings.parent.mkdir(parents=True)
+        (program.home / "config" / "settings.toml").rename(settings)
+        (program.home / "config").rmdir()
+        (program.home / "config").symlink_to(settings.parent)
+    done = asked(program, calls, "--worktree", "--permission-mode", "auto", "--sandbox", "required")
+    assert done.returncode == 0, done.stderr
+    [place] = worktrees(program)
+    assert (Path(place) / "new.txt").read_text() == "made\n"
+    assert (Path(place).parent / "made.json").read_text() != "{}"
+
+
 def test_trust_of_the_folder_holds_in_its_worktree(program: Program) -> None:
     """Instruction files are read there exactly where they are read here."""
     (program.project / "AGENTS.md").write_text("Use tabs.\n")

@@ -33,6 +33,11 @@ class Paths(msgspec.Struct, frozen=True):
         return os.path.join(self.state, "sessions")
 
     @property
+    def worktrees(self) -> str:
+        """Where `--worktree` works; what lies below are projects."""
+        return os.path.join(self.state, "worktrees")
+
+    @property
     def trust_file(self) -> str:
         """Decisions about folders."""
         return os.path.join(self.state, "trust.json")

@@ -91,7 +91,7 @@ def policy_of(configured: Configured, mode: Mode, rules: Rules, *, sandboxed: bo
         rules,
         sandboxed=sandboxed,
         own=tuple(own),
-        shown=(os.path.realpath(configured.output),),
+        shown=(os.path.realpath(configured.output), os.path.realpath(configured.paths.worktrees)),
     )
 
 

@@ -68,7 +68,7 @@ class Separate:
         *,
         resume_in: str = "",
     ) -> None:
-        self._base = os.path.join(paths.state, "worktrees")
+        self._base = paths.worktrees
         create_private_folder(self._base)
         self._git = Git(env, box, (self._base,))
         self._book = TrustBook(paths.trust_file, clock)

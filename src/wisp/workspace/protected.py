@@ -112,6 +112,8 @@ _READ_PLACES = dict.fromkeys(
 )  # fmt: skip
 _OUTPUTS = ".local/state/wisp/output"
 """Whole outputs of commands, which a model is told to read."""
+_WORKTREES = ".local/state/wisp/worktrees"
+"""Where `--worktree` works: what lies below is a project."""
 _READ_DIRECTORIES = {
     ".ssh": _PRIVATE,
     ".gnupg": _PRIVATE,
@@ -144,7 +146,8 @@ def why_protected(path: str, kind: Literal["read", "write"] = "write") -> str:
     last = names[-1]
     if _is_private(last) or any(name in _READ_DIRECTORIES for name in names):
         return _PRIVATE
-    places = "/" + "/".join(names) + "/"
+    places = ("/" + "/".join(names) + "/").rpartition(f"/{_WORKTREES}/")[2]
+    places = places if places.startswith("/") else f"/{places}"
     if f"/{_OUTPUTS}/" not in places:
         for place, why in (_READ_PLACES if kind == "read" else {**_READ_PLACES, **_WRITE_PLACES}).items():
             if f"/{place}/" in places:
