@@ -75,7 +75,7 @@ tox, tox run, tox r, tox run-parallel, tox p, tox list, tox l | none | -lqvr -e=
 nox | none | -lr -s= -e= -k= -t= -p= --list --sessions= --session= --no-install --no-venv --reuse-existing-virtualenvs +args
 coverage report, coverage html, coverage xml, coverage json, coverage combine, coverage erase, coverage lcov | paths | -miq -d= -o= --show-missing --skip-covered --skip-empty --fail-under= --include= --omit= --keep --append --directory=
 black, blue | paths | -vqS -l= -t= --check --diff --color --quiet --verbose --fast --safe --line-length= --target-version= --preview --skip-string-normalization --exclude= --include= --extend-exclude= --workers= +paths
-ruff check, ruff format, ruff | paths | -qvn --fix --unsafe-fixes --diff --check --select= --ignore= --extend-select= --extend-ignore= --fixable= --exclude= --extend-exclude= --output-format= --statistics --show-fixes --no-fix --no-cache --preview --quiet --line-length= --target-version= --exit-zero --add-noqa +paths
+ruff check, ruff format | paths | -qvn --fix --unsafe-fixes --diff --check --select= --ignore= --extend-select= --extend-ignore= --fixable= --exclude= --extend-exclude= --output-format= --statistics --show-fixes --no-fix --no-cache --preview --quiet --line-length= --target-version= --exit-zero --add-noqa +paths
 ruff rule, ruff linter, ruff version | [A-Z0-9]+ | --all --output-format=
 isort | paths | -cqvd --check --check-only --diff --profile=[a-z]+ --line-length= -l= --quiet --atomic +paths
 flake8, pycodestyle, pydocstyle, pyflakes | paths | -qv -j= --select= --ignore= --extend-ignore= --max-line-length= --exclude= --statistics --count --show-source --max-complexity= --per-file-ignores= +paths
@@ -87,7 +87,7 @@ codespell, typos | paths | -qdsw -S= -L= -I= --skip= --ignore-words= --ignore-wo
 yamllint, markdownlint, markdownlint-cli2, proselint, actionlint | paths | --strict --fix --no-color
 pre-commit run | tasks | -av --all-files --verbose --show-diff-on-failure --files --from-ref= --to-ref= --hook-stage= --color=
 @compileall, @py_compile, @tabnanny, @doctest, @json.tool, @tokenize, @ast | paths | -qfv -o= --indent= --sort-keys --compact
-@venv, virtualenv | paths | --without-pip --prompt= --system-site-packages -q
+@venv, virtualenv | paths | --without-pip --system-site-packages -q
 pip list, pip freeze, pip show, pip check | [A-Za-z0-9_.-]+ | -vl --verbose --local --format= --not-required --exclude=
 uv tree, uv version, poetry check, poetry show, poetry version, hatch version, pdm list | none | --tree --frozen --offline
 sphinx-build | paths | -aEWnqvN -b=(?!linkcheck)[a-z]+ -j= -t= -w= --keep-going --fail-on-warning --nitpicky
@@ -106,8 +106,7 @@ npm test, npm t, npm start, npm run, npm run-script, npm run test | tasks | {_RU
 npm ls, npm list, npm explain, npm why, npm query | [@A-Za-z0-9_./-]+ | -a --all --depth= --json --prod --dev
 yarn run, pnpm run, bun run, nr, pnpm -r run, yarn workspaces run | tasks | {_RUN} -r --recursive -F= --filter= +passed
 pnpm test, pnpm t, yarn test, bun test | paths | -utsw -t=* --coverage --watch=false --runInBand --updateSnapshot --silent --bail +args
-yarn, pnpm, bun | none | -v
-deno fmt, deno lint, deno check, deno test | paths | -Aq --check --allow-all --allow-read --no-check --coverage= --filter=*
+deno fmt, deno lint, deno check, deno test | [A-Za-z0-9_./-]+ | -Aq --check --allow-all --allow-read --no-check --coverage= --filter=*
 deno task | tasks | -q +passed
 pnpm list, pnpm why, yarn list, yarn why, pnpm ls | [@A-Za-z0-9_./-]+ | --depth= --json --prod --dev -r
 jest | paths | {_JEST}
@@ -139,7 +138,7 @@ cargo clean, cargo tree, cargo metadata, cargo verify-project, cargo locate-proj
 cargo insta test, cargo insta review, cargo insta accept, cargo insta reject, cargo insta pending-snapshots | none | {_CARGO} --accept --review --check --unreferenced= --test-runner=nextest|cargo-test
 cargo dev, cargo xtask, cargo x | tasks | --release --check --verbose +args
 rustfmt | paths | -vql --check --edition= --verbose --quiet
-trunk build, wasm-pack build, mdbook build, mdbook test | paths | -d= --dest-dir= --release --dev --target=web|nodejs|bundler
+mdbook build, mdbook test | paths | -d= --dest-dir=
 """
 
 _GOBUILD = "-v -x -n -a -i -race -msan -asan -cover -trimpath -tags= -p= -mod=mod|vendor|readonly -buildvcs= -covermode=[a-z]+ -coverpkg="
@@ -147,7 +146,7 @@ _GO = f"""
 go build | paths | {_GOBUILD} -o= -buildmode=[a-z-]+
 go test | paths | {_GOBUILD} -short -failfast -json -benchmem -fullpath -run=* -skip=* -bench=* -count= -timeout= -parallel= -cpu= -list=* -fuzz=* -fuzztime= -benchtime= -coverprofile= -shuffle= -vet=off|all -update -c -o=
 go vet, go list, go fmt, go generate, go fix | paths | {_GOBUILD} -json -m -deps -test -e -f=* -l
-go run | \\./[A-Za-z0-9_./-]*|[A-Za-z0-9_/-]+\\.go|\\. | -race -v -tags=
+go run | \\./[A-Za-z0-9_./-]*|[A-Za-z0-9_/-]+\\.go|\\. | -race -v -tags= +passed
 go version, go mod verify, go mod graph, go mod why, go doc, go help, go clean | [A-Za-z0-9_./-]+ | -m -all -v -src -short
 gofmt, goimports, gofumpt | paths | -l -w -d -s -e -local=
 golangci-lint run, golangci-lint fmt, staticcheck, revive, errcheck, gotestsum, ginkgo | paths | -v -r -p --fix -fix --new --timeout= --timeout -verbose --verbose --format= -race
@@ -171,7 +170,7 @@ shellcheck, shfmt, bats, hadolint | paths | -xdwl -s= -i= -S= -e= -f= --severity
 """
 
 _RUBY = """
-rspec | paths | -fc -f=documentation|progress|json|p|d|j -e=* -t= --format=documentation|progress|json --fail-fast --only-failures --next-failure --tag= --example=* --seed= --order= --color --backtrace -b
+rspec | paths | -c -f=documentation|progress|json|p|d|j -e=* -t= --format=documentation|progress|json --fail-fast --only-failures --next-failure --tag= --example=* --seed= --order= --color --backtrace -b
 rubocop, standardrb | paths | -aAlDPV --autocorrect --autocorrect-all --auto-correct --fix --lint --only= --except= --format=[a-z]+ --parallel --display-cop-names -V
 cucumber | paths | -t= --tags= --format=pretty|progress --dry-run
 rake, rails test, rails routes, rails zeitwerk:check, rails spec, rails test:system | tasks | -TPA --tasks --all --trace -v
@@ -192,7 +191,7 @@ _GOALS = (
 _JVM = f"""
 gradle, gradlew | tasks | {_GRADLE}
 mvn, mvnw, mvnd | {_GOALS} | -q -o -B -e -X -am -amd -ntp -fae -ff -fn -U -pl= -T= -P= --quiet --offline --batch-mode --no-transfer-progress --also-make --projects= --threads= --activate-profiles= --fail-at-end --errors --version -v
-sbt | tasks | --batch
+sbt test, sbt compile, sbt clean, sbt scalafmtCheck, sbt scalafmtAll | none | --batch
 dotnet build, dotnet test, dotnet clean, dotnet format, dotnet run | paths | --no-restore --no-build --nologo -c= --configuration= -f= --framework= --filter=* -v=[a-z]+ --verbosity=[a-z]+ --verify-no-changes --list-tests --blame +args
 swift build, swift test, swift package describe | none | -v -c=debug|release --configuration=debug|release --filter=* --parallel --verbose --enable-code-coverage
 detekt, scalafmt, google-java-format | paths | -Fi -F --format --check --test --replace
@@ -212,13 +211,12 @@ mix compile, mix format, mix clean, mix dialyzer, mix docs, mix xref, mix deps.t
 mix credo | [A-Za-z0-9_./:-]+ | -a -A --strict --all --all-priorities --format=oneline|json|flycheck|sarif --only= --checks= --ignore= --ignore-checks= --verbose --help --read-from-stdin --mute-exit-status
 rebar3 compile, rebar3 eunit, rebar3 ct, rebar3 dialyzer, rebar3 xref, rebar3 fmt, gleam test, gleam build, gleam check, gleam format | tasks | --verbose --check
 stack build, stack test, stack bench, stack haddock, cabal build, cabal test, cabal check, hlint, ormolu, fourmolu, dune build, dune test, dune runtest, dune fmt, dune clean | tasks | --fast --pedantic --mode=inplace|check -i --profile= --enable-tests
-flutter test, flutter analyze, dart test, dart analyze, dart format, crystal spec, crystal build, nim c, busted, luacheck, selene, stylua | paths | --check --fatal-infos --fatal-warnings --coverage --name= --release -r --set-exit-if-changed --line-length= -l=
+flutter test, flutter analyze, dart test, dart analyze, dart format, crystal spec, crystal build, busted, luacheck, selene, stylua | paths | --check --fatal-infos --fatal-warnings --coverage --name= --release -r --set-exit-if-changed --line-length= -l=
 """
 
 _RUNNERS = """
 make, gmake | tasks | -kswnBiS -j -j= -l= -C= -f= --keep-going --silent --quiet --always-make --dry-run --just-print --print-directory --no-print-directory --output-sync --output-sync= --jobs --jobs= --directory= --file= --makefile= --trace --version
-just, task, invoke, inv, doit, mage, grunt, gulp, hereby, jake, waf, scons, spin, rake | tasks | -lv --list --summary --tasks --force --verbose -t= -v +args
-chmod | [+]x|[ug+]{1,3}[+]x|755|644|[A-Za-z0-9_./-]+ |
+just, task, invoke, inv, doit, mage, grunt, gulp, hereby, jake, waf, scons, spin | tasks | -lv --list --summary --tasks --force --verbose -t= -v +args
 mkdir | paths | -pv --parents --verbose
 """
 
@@ -266,27 +264,63 @@ for _same, _as in (
 
 _ASSIGNMENTS_WORDS = """
 CI=1 CI=true CI= NO_COLOR=1 FORCE_COLOR=0 FORCE_COLOR=1 COLUMNS=80 PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
-    PYTHONDEVMODE=1 PYTHONHASHSEED=0 NODE_ENV=test NODE_ENV=development NODE_ENV=production BABEL_ENV=test
-    RUST_BACKTRACE=1 RUST_BACKTRACE=full RUST_BACKTRACE=0 RUST_LOG=debug RUST_LOG=info RUST_LOG=trace RUST_LOG=warn
-    CARGO_TERM_COLOR=never CGO_ENABLED=0 CGO_ENABLED=1 RAILS_ENV=test RACK_ENV=test MIX_ENV=test MIX_ENV=dev
-    APP_ENV=test DEBUG=1 DEBUG=0 VERBOSE=1 V=1 TZ=UTC LC_ALL=C LANG=C LC_ALL=C.UTF-8 LANG=C.UTF-8
+PYTHONDEVMODE=1 PYTHONHASHSEED=0 NODE_ENV=test NODE_ENV=development NODE_ENV=production BABEL_ENV=test
+RUST_BACKTRACE=1 RUST_BACKTRACE=full RUST_BACKTRACE=0 RUST_LOG=debug RUST_LOG=info RUST_LOG=trace RUST_LOG=warn
+CARGO_TERM_COLOR=never CGO_ENABLED=0 CGO_ENABLED=1 RAILS_ENV=test RACK_ENV=test MIX_ENV=test MIX_ENV=dev
+APP_ENV=test DEBUG=1 DEBUG=0 VERBOSE=1 V=1 TZ=UTC LC_ALL=C LANG=C LC_ALL=C.UTF-8 LANG=C.UTF-8
 """
 ASSIGNMENTS = frozenset(_ASSIGNMENTS_WORDS.split())
 """The whole of what may stand before a program: literal words that switch something and name nothing."""
 
 _OUTWARD_WORDS = """
 install uninstall installer publish deploy deployment release upload push login logout promote provision ship
-    terraform kubectl helm docker compose up down destroy drop purge prune production prod staging db database
-    migrate migration migrations seed rollback sudo credentials secrets ssh scp rsync s3 aws gcloud azure
-    clone fetch pull update upgrade bootstrap setup download exec eval shell console repl serve sync mirror
+terraform kubectl helm docker compose up down destroy drop purge prune production prod staging db database
+migrate migration migrations seed rollback sudo credentials secrets ssh scp rsync s3 aws gcloud azure
+clone fetch pull update upgrade bootstrap setup download postinstall preinstall prepublish exec eval shell console repl serve sync mirror
 """
 OUTWARD = frozenset(_OUTWARD_WORDS.split())
 """Words in the name of a task or a script that say it reaches out of the workspace, or waits for somebody."""
 
 _INLINE_WORDS = """
 --eval --exec --execute --print --command --require --import --loader --config --configuration --plugin --plugins
-    --load --init-hook --rcfile --rootdir --confcutdir --override-ini --output-file --shell --pager --editor --upload-pack
-    --prefix --global --user --system --node-options --interpreter --python --runner --script-shell --toolexec
+--load --init-hook --rcfile --rootdir --confcutdir --override-ini --output-file --shell --pager --editor --upload-pack
+--prefix --global --user --system --node-options --interpreter --python --runner --script-shell --toolexec
 """
 INLINE = frozenset(_INLINE_WORDS.split())
 """Options that no argument to a project's own program may be: whatever that program is, these mean code or a place."""
+
+_NAMES_ANOTHER_WORDS = """
+test time watch script info set batch split hash at more most
+"""
+NAMES_ANOTHER = frozenset(_NAMES_ANOTHER_WORDS.split())
+"""Words that name an interpreter or a wrapper only without a folder before them: `scripts/test` is the project's."""
+_SCRIPTS_WORDS = """
+test tests build lint format fmt fix check typecheck type-check types tsc coverage start dev watch clean
+unit integration e2e prettier eslint spec validate compile typegen codegen changelog generate-changelog
+storybook stylelint test-only test-unit
+"""
+SCRIPTS = frozenset(_SCRIPTS_WORDS.split())
+"""What `yarn NAME` and `pnpm NAME` may be: names of scripts that are no commands of theirs."""
+_MODULES_WORDS = """
+pytest mypy black ruff isort flake8 pylint coverage tox nox pip pre_commit codespell pyright bandit vulture
+autoflake autopep8 yapf pyupgrade pycodestyle pydocstyle pyflakes mkdocs yamllint virtualenv interrogate invoke
+"""
+MODULES = frozenset(_MODULES_WORDS.split())
+"""What `python -m` may be, besides the modules that are in the tables with a `@`."""
+WRAPPERS: dict[str, str] = {
+    "bundle exec": "",
+    "poetry run": "",
+    "pdm run": "",
+    "pipenv run": "",
+    "rye run": "",
+    "hatch run": "",
+    "pixi run": "",
+    "pnpm exec": "",
+    "npx --no-install": "",
+    "npx --no": "",
+    "uv run": "--frozen --locked --offline --no-sync --all-extras --all-groups --dev --no-dev --group= --only-group= --extra= -q",
+    "timeout": "-k= -s=KILL|TERM|INT|SIGKILL|SIGTERM --kill-after= --foreground",
+}
+"""Programs that only start another of the list, with their options."""
+OWN_SCRIPTS = ("pdm run", "hatch run", "pixi run", "rye run")
+"""Of these, those by which a project gives names to commands of its own."""

@@ -95,7 +95,7 @@ def _piecewise(tool: str, effect: Effect, rules: Sequence[Rule], policy: Policy)
     from wisp.policy.reading import reads
     from wisp.policy.shell import simple_commands
 
-    sets = [rule for rule in rules if rule.tool == tool and is_set(rule)]
+    sets = [rule for rule in rules if is_set(rule)]
     naming = [rule for rule in rules if rule.pattern and not rule.pattern.startswith(("*", "@"))]
     used: dict[str, None] = {}
     for words in simple_commands(effect.target) or [[]]:

@@ -1,8 +1,8 @@
 """Whether a command is one of those that common development programs do in a project: `bash(@everyday)`.
 
-A person who allows this agrees that the project's own build, tests and scripts run with their rights.  What is
-left to check is that the words say no more than that: a listed program, every option on its list, nothing named
-outside the workspace, no secret, no code as an argument, no address.  The tables are in `policy.common`.
+A person who allows this agrees that the project's own build, tests and scripts run with their rights.  What
+is left to check is that the words say no more than that: a listed program, every option on its list, nothing
+named outside the workspace, no secret, no code as an argument, no address.  The tables are in `policy.common`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,19 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from wisp.policy.common import ASSIGNMENTS, INLINE, OUTWARD, SETTINGS, TABLES, WHOLE
+from wisp.policy.common import (
+    ASSIGNMENTS,
+    INLINE,
+    MODULES,
+    NAMES_ANOTHER,
+    OUTWARD,
+    OWN_SCRIPTS,
+    SCRIPTS,
+    SETTINGS,
+    TABLES,
+    WHOLE,
+    WRAPPERS,
+)
 from wisp.policy.programs import runs_others
 from wisp.policy.reading import inside
 from wisp.policy.shell import Word
@@ -30,6 +42,8 @@ _GUARDED = re.compile(
     re.IGNORECASE,
 )
 """Names that something runs by itself: no listed program is told to write one."""
+_HIDDEN_GLOB = re.compile(r"(^|/)\.[^/]*[*?\[]|[*?\[].*/\.(?!/)")
+"""A pattern that may find hidden names, some of which are guarded."""
 _SCRIPT = re.compile(r"(\./)?([A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _INSTALLED = re.compile(
     r"(\./)?(\.venv|venv|\.env|env|node_modules/\.bin|vendor/bin|bin|scripts?|tools|dev|\.)(/bin)?/[A-Za-z0-9_.-]+"
@@ -38,39 +52,7 @@ _ACTIVATE = re.compile(r"(\./)?[A-Za-z0-9_.][A-Za-z0-9_-]*/bin/activate")
 _SHORT_ARGUMENT = re.compile(r"-[vqskxtnumaf]+|-[0-9]+|-j[0-9]*")
 _LONG_ARGUMENT = re.compile(r"--[A-Za-z][A-Za-z0-9_.-]*(=.*)?", re.DOTALL)
 _LINT = re.compile(r"-[DWAF]|-[DWAF][a-z0-9_:]+|[a-z][a-z0-9_:]*")
-_NAMES_ANOTHER_WORDS = """
-test time watch script info set batch split hash at more most
-"""
-_NAMES_ANOTHER = frozenset(_NAMES_ANOTHER_WORDS.split())
-"""Words that name an interpreter or a wrapper only without a folder before them: `scripts/test` is the project's."""
-_SCRIPTS_WORDS = """
-test tests build lint format fmt fix check typecheck type-check types tsc coverage start dev watch docs clean
-    unit integration e2e prettier eslint spec ci validate compile bundle typegen codegen changelog generate-changelog
-    storybook stylelint test-only test-unit
-"""
-_SCRIPTS = frozenset(_SCRIPTS_WORDS.split())
-"""What `yarn NAME` and `pnpm NAME` may be: names of scripts that are no commands of theirs."""
-_MODULES_WORDS = """
-pytest mypy black ruff isort flake8 pylint coverage tox nox pip pre_commit codespell pyright bandit vulture
-    autoflake autopep8 yapf pyupgrade pycodestyle pydocstyle pyflakes mkdocs yamllint virtualenv interrogate invoke
-"""
-_MODULES = frozenset(_MODULES_WORDS.split())
-_WRAPPERS: dict[str, str] = {
-    "bundle exec": "",
-    "poetry run": "",
-    "pdm run": "",
-    "pipenv run": "",
-    "rye run": "",
-    "hatch run": "",
-    "pixi run": "",
-    "pnpm exec": "",
-    "npx --no-install": "",
-    "npx --no": "",
-    "uv run": "--frozen --locked --offline --no-sync --all-extras --all-groups --dev --no-dev --group= --only-group= --extra= -q",
-    "timeout": "-k= -s=KILL|TERM|INT|SIGKILL|SIGTERM --kill-after= --foreground",
-}
-_OWN_SCRIPTS = ("pdm run", "hatch run", "pixi run", "rye run")
-"""Of these, those by which a project gives names to commands of its own."""
+_MODES = frozenset(("+x", "a+x", "u+x", "755"))
 _DEEPEST = 4
 
 
@@ -101,7 +83,13 @@ def _listed(words: Sequence[Word], root: str, depth: int) -> bool:
     if re.fullmatch(r"python(3(\.[0-9]+)?)?", name):
         return _python(arguments, root, depth)
     if name in ("source", "."):
-        return len(arguments) == 1 and _ACTIVATE.fullmatch(arguments[0]) is not None
+        return (
+            len(arguments) == 1
+            and _ACTIVATE.fullmatch(arguments[0]) is not None
+            and _safe(arguments[0], root)
+        )
+    if name == "chmod":
+        return len(arguments) > 1 and arguments[0] in _MODES and _paths(arguments[1:], root)
     if name == "export":
         return bool(arguments) and all(word in ASSIGNMENTS for word in arguments)
     if name in ("sh", "bash"):
@@ -116,13 +104,15 @@ def _listed(words: Sequence[Word], root: str, depth: int) -> bool:
         return _coverage(arguments[1:], root, depth)
     if name == "git" and arguments[:1] == ["--no-pager"]:
         words = [name, *arguments[1:]]
-    if name in ("yarn", "pnpm") and arguments and arguments[0].split(":", 1)[0] in _SCRIPTS:
+    if words[:2] == ["git", "checkout"] and sum(not word.startswith("-") for word in words[2:]) != 1:
+        return words[2:3] == ["-b"] and _in_tables(words, root)  # what stands behind a name is a path
+    if name in ("yarn", "pnpm") and arguments and arguments[0].split(":", 1)[0] in SCRIPTS:
         words = words if arguments[0] == "test" else [name, Word("run"), *arguments]
     return _wrapped(words, root, depth) or _in_tables(words, root)
 
 
 def _by_path(words: Sequence[Word], root: str, depth: int) -> bool:
-    """A program named by its place: an installed one is judged by its name, any other is the project's own."""
+    """A program named by its place: an installed one goes by its name, any other is the project's."""
     place = words[0]
     base = Word(place.rsplit("/", 1)[-1])
     if not _safe(place, root) or place.startswith("/"):
@@ -130,7 +120,7 @@ def _by_path(words: Sequence[Word], root: str, depth: int) -> bool:
     known = base in _heads() or base in ("yarn", "pnpm") or re.fullmatch(r"python[0-9.]*|node|ruby|php", base)
     if known:
         return _INSTALLED.fullmatch(place) is not None and _listed([base, *words[1:]], root, depth + 1)
-    if runs_others(base) and base not in _NAMES_ANOTHER:
+    if runs_others(base) and base not in NAMES_ANOTHER:
         return False
     return _script(words, root, ("",))
 
@@ -155,7 +145,7 @@ def _python(words: Sequence[Word], root: str, depth: int) -> bool:
             return _in_tables([Word(f"@{module}"), *rest[2:]], root)
         if module == "sphinx":
             return _in_tables([Word("sphinx-build"), *rest[2:]], root)
-        return module in _MODULES and _listed([Word(module.replace("_", "-")), *rest[2:]], root, depth + 1)
+        return module in MODULES and _listed([Word(module.replace("_", "-")), *rest[2:]], root, depth + 1)
     return _script(rest, root, (".py",))
 
 
@@ -184,25 +174,29 @@ def _interpreted(name: str, words: Sequence[Word], root: str, depth: int) -> boo
     return _script(rest, root, (".rb",) if name == "ruby" else (".php",))
 
 
+def _paths(words: Sequence[Word], root: str) -> bool:
+    return all(not word.startswith("-") and _operand("paths", word, root) for word in words)
+
+
 def _wrapped(words: Sequence[Word], root: str, depth: int) -> bool:
     """A program that only starts another of the list."""
     for length in (2, 1):
         head = " ".join(words[:length])
-        if len(words) <= length or head not in _WRAPPERS:
+        if len(words) <= length or head not in WRAPPERS:
             continue
-        flags, valued, _ = _notation(_WRAPPERS[head])
+        flags, valued, _ = _notation(WRAPPERS[head])
         rest = list(words[length:])
         while rest and rest[0].startswith("-"):
             option, equals, value = rest.pop(0).partition("=")
             if option in valued and (equals or option not in flags):
                 value = value if equals else rest.pop(0) if rest else ""
-                if not re.fullmatch(valued[option] or r"[A-Za-z0-9_.]+", value):
+                if not re.fullmatch(valued[option] or r"[A-Za-z0-9_.][A-Za-z0-9_.-]*", value):
                     return False
             elif equals or option not in flags:
                 return False
         if head == "timeout" and not (rest and re.fullmatch(r"[0-9.]+[smh]?", rest.pop(0))):
             return False
-        if head in _OWN_SCRIPTS and len(rest) == 1 and rest[0].rsplit(":", 1)[-1] in _SCRIPTS:
+        if head in OWN_SCRIPTS and len(rest) == 1 and rest[0].rsplit(":", 1)[-1] in SCRIPTS:
             return _TASK.fullmatch(rest[0]) is not None
         return _listed(rest, root, depth + 1)
     return False
@@ -319,8 +313,10 @@ def _outward(name: str) -> bool:
 
 
 def _safe(word: str, root: str, *, guarded: bool = True) -> bool:
-    """Whether no part of a word names anything outside, a secret, an address, or a name that runs by itself."""
+    """Whether no part of a word is outside, secret, an address, or a name that something runs by itself."""
     if word in ("", "-") or word.startswith("@") or not word.isascii() or not word.isprintable():
+        return False
+    if getattr(word, "glob", False) and _HIDDEN_GLOB.search(word):
         return False
     if "://" in word or word.startswith("ext::") or "\\" in word:
         return False
