@@ -250,7 +250,7 @@ SETTINGS: dict[str, str] = {
     r"|-[IL](?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_./-]*|-fsanitize=[a-z,]+|-g[0-3]",
     "ar": r"-?[rcsvut]{1,6}",
     "gradle": r"-D(tests?\.[A-Za-z.]+|skipTests)=[A-Za-z0-9*@_.][A-Za-z0-9*@_. #$:-]*|-P(?!.*(jvm|Jvm|agent))[A-Za-z][A-Za-z0-9.]*=(true|false|[0-9]{1,6}|[A-Za-z0-9.]{1,20})",
-    "mvn": r"-DskipTests(=(true|false))?|-DskipITs|-Dmaven\.test\.skip=true|-Dtest=[A-Za-z0-9*.#,_+!]+|-Dit\.test=[A-Za-z0-9*.#,_+!]+|-D[a-z]+\.skip(=true)?|-P[A-Za-z0-9!,_-]+|-T[0-9.]+C?",
+    "mvn": r"-DskipTests(=(true|false))?|-DskipITs|-Dmaven\.test\.skip=true|-Dtest=[A-Za-z0-9*.#,_+!]+|-Dit\.test=[A-Za-z0-9*.#,_+!]+|-D[a-z]+\.skip(=true)?|-P[A-Za-z0-9!_][A-Za-z0-9!,_-]*|-T[0-9.]+C?",
 }
 """Settings on the command line, as one regular expression a program: switches and numbers, never a program, a path or flags."""
 for _same, _as in (

@@ -1,8 +1,8 @@
-"""Whether a command is one of those that common development programs do in a project: `bash(@everyday)`.
+"""Whether a command is one that common development programs do in a project: `bash(@everyday)`.
 
 A person who allows this agrees that the project's own build, tests and scripts run with their rights.  What
 is left to check is that the words say no more than that: a listed program, every option on its list, nothing
-named outside the workspace, no secret, no code as an argument, no address.  The tables are in `policy.common`.
+named outside the workspace, no secret, no code as an argument, no address.  The tables: `policy.common`.
 """
 
 from __future__ import annotations
@@ -104,8 +104,12 @@ def _listed(words: Sequence[Word], root: str, depth: int) -> bool:
         return _coverage(arguments[1:], root, depth)
     if name == "git" and arguments[:1] == ["--no-pager"]:
         words = [name, *arguments[1:]]
-    if words[:2] == ["git", "checkout"] and sum(not word.startswith("-") for word in words[2:]) != 1:
-        return words[2:3] == ["-b"] and _in_tables(words, root)  # what stands behind a name is a path
+    if words[:2] == ["git", "checkout"]:  # what stands behind a name is a path, whose changes would be lost
+        new = words[2:3] == ["-b"]
+        if not new and sum(not word.startswith("-") for word in words[2:]) != 1:
+            return False
+        if new and sum(not word.startswith("-") for word in words[3:]) > 2:
+            return False
     if name in ("yarn", "pnpm") and arguments and arguments[0].split(":", 1)[0] in SCRIPTS:
         words = words if arguments[0] == "test" else [name, Word("run"), *arguments]
     return _wrapped(words, root, depth) or _in_tables(words, root)

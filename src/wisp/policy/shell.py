@@ -1,8 +1,8 @@
 """A shell line as simple commands of literal words, or nothing: what is not fully understood is not read.
 
-Parsed with tree-sitter's grammar for bash.  Every node kind and every operator must be on a list; an expansion,
-a substitution, an assignment of more than a plain word, a function, a background job, a file redirect or a glob
-that could turn into an option makes the whole line unreadable.  Knows nothing of what programs do.
+Parsed with tree-sitter's grammar for bash.  Every node kind and every operator must be on a list; an
+expansion, a substitution, an assignment of more than a plain word, a function, a background job, a file
+redirect or a glob that could turn into an option makes the whole line unreadable.  Knows nothing of what programs do.
 """
 
 from __future__ import annotations
