@@ -2,7 +2,8 @@
 
 Parsed with tree-sitter's grammar for bash.  Every node kind and every operator must be on a list; an
 expansion, a substitution, an assignment of more than a plain word, a function, a background job, a file
-redirect or a glob that could turn into an option makes the whole line unreadable.  Knows nothing of what programs do.
+redirect or a glob that could turn into an option makes the whole line unreadable.  Knows nothing of what
+programs do.
 """
 
 from __future__ import annotations

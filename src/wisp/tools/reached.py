@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from wisp.tools.gitsettings import runs_by_itself
 from wisp.workspace.protected import why_protected
 from wisp.workspace.root import Workspace
 
@@ -25,6 +26,7 @@ _RIPGREP = re.compile(r"\brg\s")
 _UNHIDDEN = re.compile(r"\s(--hidden|--no-ignore|-[A-Za-z]*u)")
 _DIFF = re.compile(r"(?<!\bgit )\bdiff\s|--no-index\b")
 _ADDRESSES = re.compile(r"\bgit\s+(remote|config)\b")
+_GIT = re.compile(r"(^|[;&|\n(]|\s)git\s+(?!(--version|version)\s*$)")
 _PUTS_BACK = re.compile(r"\bgit\s+(?:--no-pager\s+)?checkout\s+((?:-\S+\s+)*)([^\s;&|<>()-][^\s;&|<>()]*)")
 _CREDENTIALS = re.compile(rb"(?i)://[^/\s]*@|extraheader|token|password")
 _PUBLISHED = frozenset({"node_modules", "site-packages"})
@@ -43,7 +45,10 @@ class Reached(NamedTuple):
     outside: tuple[str, ...]
     """Real paths outside that words lead to through links."""
     hidden: str
-    """One of these, or a file with secrets, or why it is not known; empty when the words say all."""
+    """One of these, a file with secrets, a setting by which git runs something, or why it is not known.
+
+    Empty when the words say all.
+    """
 
 
 def reached(workspace: Workspace, command: str) -> Reached:
@@ -74,6 +79,8 @@ def reached(workspace: Workspace, command: str) -> Reached:
     hidden = hidden or next(iter(outside), "") or _put_back(re.sub("['\"]", "", command), bases)
     if not hidden and _ADDRESSES.search(line):
         hidden = next((path for path in _configurations(bases) if _secret(path)), "")
+    if not hidden and _GIT.search(command):
+        hidden = next(filter(None, map(runs_by_itself, bases)), "")
     hidden = hidden or _searched(workspace, line, folders or bases)
     return Reached(tuple(outside), hidden)
 
