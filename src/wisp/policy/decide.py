@@ -52,7 +52,11 @@ def _one(tool: str, effect: Effect, policy: Policy) -> Decision:
         if allows(rule, tool, effect, policy.root):
             return Decision("allow", f"the rule allow {rule.text!r} covers it")
     if effect.kind == "execute" and rules:
-        decision = _piecewise(tool, effect, rules, policy) or decision
+        covered = _piecewise(tool, effect, rules, policy)
+        if covered is None and effect.reaches and any(map(is_set, rules)):
+            why = f"{decision.reason}: {effect.reaches}, which its words do not say"
+            decision = msgspec.structs.replace(decision, reason=why)
+        decision = covered or decision
     if decision.verdict == "ask":
         for rule in policy.granted:
             if rule not in granted and allows(rule, tool, effect, policy.root):
