@@ -268,6 +268,27 @@ def test_the_first_hits_in_path_order_and_a_word_that_there_are_more(tmp_path: P
 
 
 @pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("lines", [1, 3, 4, 5, 7, 40])
+def test_however_often_it_is_found_the_first_hits_are_those_of_the_first_files(
+    tmp_path: Path, engine: str, lines: int
+) -> None:
+    """Many files at once or one after the other: 64 files, of which the first hits are wanted."""
+    names = [
+        f"{top}/{sub}{number}.txt" for top in ("b", "a", "a-b", "ab") for sub in "xy" for number in range(8)
+    ]
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(f"hit {number}\n" for number in range(lines)))
+    expected = [
+        (name, line) for name in sorted(names, key=lambda n: n.split("/")) for line in range(1, lines + 1)
+    ]
+    for most in (1, 10, 100, 10_000):
+        found = grep(tmp_path, engine, Query("hit", most=most))
+        assert [(path, line) for path, line, _, _ in found] == expected[:most]
+
+
+@pytest.mark.parametrize("engine", ALL)
 def test_names_come_newest_first(tmp_path: Path, engine: str) -> None:
     for age, name in enumerate(["new", "b", "a", "old"]):
         (tmp_path / name).write_text("")

@@ -78,7 +78,7 @@ class EditTool:
             tool="edit",
             arguments=msgspec.to_builtins(args),
             effects=(target.effect("write"),),
-            run=lambda context: self._run(target, args, name, "", None, context),
+            run=lambda context: self._run(target, args, name, None, context),
             summary=f"edit {name}",
             preview=preview,
             resources=(target.told,),
@@ -102,7 +102,7 @@ class EditTool:
             tool="edit",
             arguments=msgspec.to_builtins(args) | took,
             effects=(target.effect("write"),),
-            run=lambda context: self._run(target, args, name, digest, plan, context),
+            run=lambda context: self._run(target, args, name, plan, context),
             summary=f"edit {name} (+{plan.diff.added} -{plan.diff.removed})",
             preview=plan.diff.text,
             fingerprint=digest,
@@ -127,7 +127,6 @@ class EditTool:
         target: Target,
         args: EditArguments,
         name: str,
-        fingerprint: str,
         plan: Plan | None,
         context: RunContext,
     ) -> ToolOutcome:
@@ -135,9 +134,8 @@ class EditTool:
         with failures(name), self._workspace.lock(target.path):
             context.stop.check()
             if plan is None:  # outside the granted folders nothing was looked at before it was allowed
-                before, plan = self._plan(target, args, name)
-                fingerprint = before.digest
-            digest = files.replace(self._workspace, target.place, plan.data, fingerprint)
+                _, plan = self._plan(target, args, name)
+            digest = files.replace(self._workspace, target.place, plan.data, plan.before)
             after = self._workspace.status(target.place)
             self._ledger.note(target.path, Seen(digest, files.signature(after)))
         from wisp.tools.planning import report

@@ -165,19 +165,20 @@ def _join(data: bytes, decoded: text.Decoded, spans: list[Span]) -> bytes:
     def width(start: int, end: int) -> int:
         return end - start if ascii_only else len(decoded.text[start:end].encode(decoded.form.encoding))
 
-    pieces: list[bytes] = []
+    pieces: list[bytes | memoryview] = []
+    whole = memoryview(data)  # copied once, into the result
     index, done = 0, 0
     offset = decoded.offset(0)
     for span in spans:
         offset += width(index, span.start)
-        pieces.append(data[done:offset])
+        pieces.append(whole[done:offset])
         try:
             pieces.append(text.encode(span.new, decoded.form))
         except Refused as exc:
             raise ToolFailure(exc.code, exc.message) from None
         offset += width(span.start, span.end)
         index, done = span.end, offset
-    pieces.append(data[done:])
+    pieces.append(whole[done:])
     return b"".join(pieces)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -107,8 +108,7 @@ def _schema(hint: Any) -> dict[str, Any]:
 
 def _normal(kind: type[msgspec.Struct], given: Mapping[str, Any], tool: str, where: str) -> dict[str, Any]:
     """Names mapped to ours; refuses what is unknown, and two different values for one argument."""
-    names = {field.name: field for field in msgspec.structs.fields(kind)}
-    hints = typing.get_type_hints(kind)
+    names, hints = _known(kind)
     found: dict[str, Any] = {}
     unknown: list[str] = []
     for name, value in given.items():
@@ -133,6 +133,12 @@ def _normal(kind: type[msgspec.Struct], given: Mapping[str, Any], tool: str, whe
         if listed and isinstance(members[0], type) and issubclass(members[0], msgspec.Struct):
             found[name] = _items(members[0], value, tool, name)
     return found
+
+
+@cache
+def _known(kind: type[msgspec.Struct]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The names of its fields in order, and their types."""
+    return kind.__struct_fields__, typing.get_type_hints(kind)
 
 
 def _items(kind: type[msgspec.Struct], value: Any, tool: str, name: str) -> Any:

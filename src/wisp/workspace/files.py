@@ -51,7 +51,7 @@ def read_whole(workspace: Workspace, place: Place, limit: int = MAX_WHOLE) -> Co
     """
     opened = workspace.open_file(place)
     try:
-        data = b"".join(chunks(opened.fd, limit + 1))
+        data = b"".join(chunks(opened.fd, limit + 1, max(_CHUNK, opened.stat.st_size + 1)))
         if len(data) > limit:
             raise Refused("too_large", f"{shown(place.path)} is larger than {limit:,} bytes")
         return Content(data, opened.path, digest(data), opened.stat)
@@ -85,14 +85,15 @@ def digest_of(workspace: Workspace, place: Place) -> str:
         os.close(opened.fd)
 
 
-def replace(workspace: Workspace, place: Place, data: bytes, expected: str = "") -> str:
+def replace(workspace: Workspace, place: Place, data: bytes, expected: str | bytes = "") -> str:
     """Make `data` the whole content of `place`, in one step; returns the new digest.
 
     Missing directories are made.  Mode, owner and extended attributes are kept as far as allowed.  On any
     failure the old file is whole and no temporary remains.  The caller holds `workspace.lock(place.path)`.
 
     Args:
-        expected: digest the file must still have right before the change, or `ABSENT`; empty to not care.
+        expected: bytes the file must still hold right before the change, their digest, or `ABSENT`; an empty
+            string to not care.
 
     Raises:
         Refused: a link, a hard link, not a regular file, no permission, full disk, or `stale_input`.
@@ -142,7 +143,7 @@ def check_target(folder: int, name: str, path: str) -> os.stat_result | None:
 
 
 def _replace_in(
-    folder: int, name: str, data: bytes, old: os.stat_result | None, expected: str, path: str
+    folder: int, name: str, data: bytes, old: os.stat_result | None, expected: str | bytes, path: str
 ) -> None:
     temporary = f"{_TEMPORARY}{os.getpid()}-{os.urandom(6).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -157,7 +158,7 @@ def _replace_in(
             os.fsync(fd)
         finally:
             os.close(fd)
-        if expected:
+        if expected != "":
             _check_fresh(folder, name, expected, path)
         if old is None:
             try:
@@ -249,7 +250,7 @@ def _keep_attributes(folder: int, name: str, fd: int) -> None:
         os.close(source)
 
 
-def _check_fresh(folder: int, name: str, expected: str, path: str) -> None:
+def _check_fresh(folder: int, name: str, expected: str | bytes, path: str) -> None:
     try:
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except FileNotFoundError:
@@ -261,7 +262,7 @@ def _check_fresh(folder: int, name: str, expected: str, path: str) -> None:
             raise stale(path) from None
         raise
     try:
-        if expected == ABSENT or _digest_fd(fd) != expected:
+        if expected == ABSENT or not _holds(fd, expected):
             raise stale(path)
     finally:
         os.close(fd)
@@ -272,6 +273,17 @@ def stale(path: str) -> Refused:
     return Refused(
         "stale_input", f"{shown(path)} changed meanwhile; nothing was written, read it again and repeat"
     )
+
+
+def _holds(fd: int, expected: str | bytes) -> bool:
+    if isinstance(expected, str):
+        return _digest_fd(fd) == expected
+    at = 0
+    while piece := os.read(fd, _CHUNK):
+        if piece != expected[at : at + len(piece)]:
+            return False
+        at += len(piece)
+    return at == len(expected)
 
 
 def _digest_fd(fd: int) -> str:

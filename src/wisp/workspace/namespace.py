@@ -21,10 +21,20 @@ class Boxed:
         empty: whether nothing but the first process and a watcher of ours was left when the program ended.
             Then its end need not be waited for: taking the namespaces apart takes the system longer than
             most commands.
+        started: called when the launcher runs, to give it what it goes on with.
+        also: a further pipe of the program's, closed with the others, and what takes what comes from it.
     """
 
-    def __init__(self, read: int, write: int, empty: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        read: int,
+        write: int,
+        empty: Callable[[], bool],
+        started: Callable[[], object],
+        also: tuple[int, int, Callable[[bytes], object]] | None = None,
+    ) -> None:
         self.read, self.write, self.empty = read, write, empty
+        self.started, self.also = started, also
         self._handle = -1
 
     def learn(self) -> None:

@@ -42,11 +42,15 @@ def find_ripgrep(search_path: str, besides: tuple[str, ...] = ()) -> str | None:
 
 
 def grep_arguments(
-    rg: str, *, hidden: bool, globs: list[str], flags: list[str], pattern: str, target: str
+    rg: str, *, hidden: bool, globs: list[str], flags: list[str], pattern: str, target: str, ordered: bool
 ) -> list[str]:
-    """The command that searches; the pattern can never be taken for an option."""
+    """The command that searches; the pattern can never be taken for an option.
+
+    Args:
+        ordered: file by file in the order of their names, which ripgrep does on one processor only.
+    """
     return [
-        rg, *_BASE, "--json", "--sort", "path", "--crlf", "--max-filesize", "64M",
+        rg, *_BASE, "--json", *(["--sort", "path"] if ordered else []), "--crlf", "--max-filesize", "64M",
         *flags, *_common(hidden, globs), "-e", pattern, "--", target,
     ]  # fmt: skip
 
@@ -66,6 +70,33 @@ def _common(hidden: bool, globs: list[str]) -> list[str]:
     for glob in [*globs, "!.git"]:  # also where an ignore file allows every folder again
         found += ["-g", glob]
     return found
+
+
+class Gathered:
+    """The lines of files that come in any order, to be handed on in the order of their names.
+
+    Args:
+        room: lines that are kept at most.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._files: list[list[Line]] = []
+        self._room = room
+
+    def take(self, lines: list[Line]) -> bool:
+        """Keep the lines of one file; False when there are too many."""
+        self._files.append(lines)
+        self._room -= len(lines)
+        return self._room > 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether there was room for all."""
+        return self._room > 0
+
+    def in_order(self) -> list[list[Line]]:
+        """File by file, folder by folder, as `--sort path` has them."""
+        return sorted(self._files, key=lambda lines: lines[0].path.split(b"/"))
 
 
 class Reader:

@@ -26,6 +26,8 @@ SECONDS = 20.0
 """Longest a search may take; what was found by then is the answer, and said to be partial."""
 MAX_LISTED = 500_000
 _MAX_FILE = 64 << 20
+_UNORDERED = 4
+"""How many times as many lines as are wanted are kept until it is asked for them in order."""
 
 
 class Query(NamedTuple):
@@ -237,30 +239,41 @@ class Searcher:
         ]
         if query.glob:
             _glob(query.glob)
-        argv = ripgrep.grep_arguments(
-            rg,
-            hidden=names_hidden(query.glob),
-            globs=[query.glob] if query.glob else [],
-            flags=flags,
-            pattern=query.pattern,
-            target="./" + name,
-        )
-        reader = ripgrep.Reader(collector.take, query.most + 1)
         troubles: list[bytes] = []
 
         def note(data: bytes) -> None:
             if len(troubles) < 16:
                 troubles.append(data[:2000])
 
-        ending = self._run(argv, fd, path, stop, reader.feed, note)
+        def ask(take: Callable[[list[ripgrep.Line]], bool], ordered: bool) -> Ending | None:
+            argv = ripgrep.grep_arguments(
+                rg,
+                hidden=names_hidden(query.glob),
+                globs=[query.glob] if query.glob else [],
+                flags=flags,
+                pattern=query.pattern,
+                target="./" + name,
+                ordered=ordered,
+            )
+            reader = ripgrep.Reader(take, query.most + 1)
+            ending = self._run(argv, fd, path, stop, reader.feed, note)
+            if ending and ending.how == "exited" and not reader.finished:
+                words = b"".join(troubles).decode("utf-8", "replace").strip()
+                if ending.code == 2:
+                    raise Refused("invalid_pattern", f"the pattern cannot be searched for: {words}")
+                raise Refused("io_error", f"ripgrep ended with {ending.code}: {words}")
+            return ending
+
+        # On all processors first: what is found seldom comes sooner so, and what is found often ends at once.
+        gathered = ripgrep.Gathered(_UNORDERED * (query.most + 1))
+        ending = ask(gathered.take, False)
+        if ending and not gathered.whole:
+            ending = ask(collector.take, True)
+        else:
+            all(map(collector.take, gathered.in_order()))
         if ending is None:
             return False
         collector.partial = ending.how == "timeout"
-        if ending.how == "exited" and not reader.finished:
-            words = b"".join(troubles).decode("utf-8", "replace").strip()
-            if ending.code == 2:
-                raise Refused("invalid_pattern", f"the pattern cannot be searched for: {words}")
-            raise Refused("io_error", f"ripgrep ended with {ending.code}: {words}")
         return True
 
     def _grep_python(

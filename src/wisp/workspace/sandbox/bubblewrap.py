@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["write", "private", "read", "data", "empty", "hide"]
 """`private`: a folder of ours stands there, writable.  `data`: an unwritable file of ours.  `empty`: an
-unwritable empty folder.  `hide`: nothing to be seen, file or folder."""
+empty folder nobody may write in.  `hide`: nothing to be seen, file or folder."""
 _STRENGTH: dict[Kind, int] = {"write": 0, "private": 0, "read": 1, "data": 2, "empty": 3, "hide": 4}
 
 
@@ -35,10 +35,6 @@ class Spec(NamedTuple):
     network: bool
     """Share the network of the system."""
     as_root: bool
-    empty: str = ""
-    """An empty folder outside, to cover others with; without one each costs a file system of its own."""
-    proxied: bool = False
-    """Some hosts can be reached through a proxy."""
 
 
 def arguments(spec: Spec) -> list[str]:
@@ -51,14 +47,10 @@ def arguments(spec: Spec) -> list[str]:
         args.append("--unshare-net")
     if not spec.as_root:
         args.append("--unshare-user")
-    args += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    closed: list[str] = []
-    mounts = ordered(spec.mounts)
-    around = {place for mount in mounts for place in _above(mount.path)}
-    for mount in mounts:
-        args += _words(mount, closed, "" if mount.path in around else spec.empty)
-    for path in closed:
-        args += ["--remount-ro", path]
+    # The kernel's settings are in /proc too, where file modes alone keep root from changing them.
+    args += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
+    for mount in ordered(spec.mounts):
+        args += _words(mount)
     args += ["--chdir", spec.cwd, "--clearenv"]
     for name, value in spec.environment.items():
         if name and "=" not in name:
@@ -82,15 +74,8 @@ def packed(args: Sequence[str]) -> bytes:
     return b"".join(os.fsencode(word) + b"\0" for word in args)
 
 
-def _above(path: str) -> list[str]:
-    found = []
-    while path != "/":
-        path = os.path.dirname(path)
-        found.append(path)
-    return found
-
-
-def _words(mount: Mount, closed: list[str], empty: str) -> list[str]:
+def _words(mount: Mount) -> list[str]:
+    """A file system of its own covers a folder: for a bind the launcher reads the whole table of mounts."""
     path = mount.path
     if mount.kind == "write":
         return ["--bind", path, path]
@@ -101,10 +86,7 @@ def _words(mount: Mount, closed: list[str], empty: str) -> list[str]:
     if mount.kind == "data":
         return ["--ro-bind-data", mount.source, path]
     if mount.kind == "empty" or _is_folder(path):
-        if empty:
-            return ["--ro-bind", empty, path]
-        closed.append(path)
-        return ["--perms", "0755", "--tmpfs", path]
+        return ["--perms", "0555", "--tmpfs", path]
     return ["--ro-bind", "/dev/null", path]
 
 

@@ -1,6 +1,7 @@
 """Inside the box: a port on loopback for programs that know HTTP proxies, handed on to the Unix socket.
 
-PORT SOCKET.  Says one line when it listens.  A program of the standard library alone; decides nothing.
+PORT SOCKET.  Ends when it listens, leaving a process behind whose number it says.  A program of the standard
+library alone; decides nothing.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ import threading
 
 
 def main(port: int, path: str) -> None:
-    """Serve for as long as the box lives."""
+    """Serve, in the background, for as long as the box lives."""
     listener = socket.create_server(("127.0.0.1", port), backlog=64)
-    os.write(1, b"ready\n")
+    pid = os.fork()
+    if pid:
+        os.write(1, b"%d\n" % pid)
+        os._exit(0)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
     while True:
         client, _ = listener.accept()
         threading.Thread(target=_serve, args=(client, path), daemon=True).start()

@@ -32,11 +32,6 @@ _IN_SYSTEM = (
     "/var/lib/containerd", "/var/lib/kubelet", "/var/lib/NetworkManager", "/var/spool/cron",
     "/proc/keys", "/proc/key-users",
 )  # fmt: skip
-KERNEL_PLACES = (
-    "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/mtrr", "/proc/acpi",
-    "/proc/scsi", "/proc/tty", "/proc/driver", "/proc/timer_list",
-)  # fmt: skip
-"""Where root, also without any capability, could change the running kernel: file modes alone guard them."""
 _HOST_KEYS = "/etc/ssh"
 _RUN_NEEDED = ("/run/current-system", "/run/wrappers", "/run/opengl-driver", "/run/booted-system")
 _RUN_NAMES = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
@@ -48,7 +43,7 @@ def credential_places(home: str) -> Iterator[str]:
     if os.geteuid() == 0:
         homes += ["/root", *_other_homes()]
     for top in dict.fromkeys(homes):
-        for name in _IN_HOME:
+        for name in _listed(top):
             yield from _there(os.path.join(top, name))
     for place in _IN_SYSTEM:
         yield from _there(place)
@@ -98,10 +93,25 @@ def _beneath(path: str, tops: Sequence[str]) -> bool:
     return any(path.startswith(top.rstrip("/") + "/") for top in tops)
 
 
+def _listed(home: str) -> Sequence[str]:
+    """Those of `_IN_HOME` that may be there; a folder that can be entered and not listed may have all."""
+    try:
+        names = set(os.listdir(home))
+    except PermissionError:
+        return _IN_HOME
+    except OSError:
+        return ()
+    return [name for name in _IN_HOME if name.partition("/")[0] in names]
+
+
 def _there(path: str) -> Iterator[str]:
+    """`path` as it is really called, if it is there and this user could read it or look into it."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:
+        return
+    wanted = os.R_OK, *((os.X_OK,) if stat.S_ISDIR(mode) else ())
+    if not any(os.access(path, right, effective_ids=True) for right in wanted):
         return
     yield os.path.realpath(path) if stat.S_ISLNK(mode) else path
 

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from wisp.workspace.root import Root
 from wisp.workspace.sandbox import gitdirs, hidden
-from wisp.workspace.sandbox.bubblewrap import Mount, Spec
-from wisp.workspace.sandbox.probe import descriptor
+from wisp.workspace.sandbox.bubblewrap import Kind, Mount, Spec
 from wisp.workspace.sandbox.standins import Standins
 from wisp.workspace.sandbox.watch import MASKED, SHELL_NAMES
 
@@ -24,8 +23,6 @@ _OUTSIDE_ONLY = (
     "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR",
     "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DOCKER_HOST", "TMUX", "STY",
 )  # fmt: skip
-EMPTY = "none"
-"""Beside the private folder for temporary files: an empty one."""
 PROXY_PORT = 3128
 PROXY_SOCKET = "/tmp/.wisp-proxy"  # noqa: S108 - in the private folder
 FORWARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forward.py")
@@ -68,6 +65,7 @@ def plan(
     standins: Standins,
     temporary: str,
     staged: Mapping[str, str],
+    spare: Sequence[int],
 ) -> Spec:
     """The box for one command.
 
@@ -76,6 +74,7 @@ def plan(
         standins: gets what must stand in for those that are not; keep it until the command ended.
         temporary: the private folder for temporary files.
         staged: by root, the folder of ours that plays its `.git` where there is none.
+        spare: for each root the descriptor of an empty file without a name, to be filled where it is needed.
     """
     roots = [root.path for root in grant.roots]
     mounts = [Mount(path, "write") for path in roots]
@@ -86,14 +85,14 @@ def plan(
     covered = [mount.path for mount in mounts if mount.kind in ("hide", "empty", "private")]
     mounts += [Mount(path, "hide") for path in hidden.sockets(covered, roots)]
     mounts += _protected(grant, found, roots, standins, staged)
+    for root, fd in zip(roots, spare, strict=True):
+        mounts += _unlisted(root, [mount.path for mount in mounts if mount.kind == "empty"], fd)
     given = environment(env) | (_PROXIED if grant.hosts else {})
-    empty = os.path.join(os.path.dirname(temporary), EMPTY)
-    return Spec(mounts, roots[0], given, grant.network, os.geteuid() == 0, empty, bool(grant.hosts))
+    return Spec(mounts, roots[0], given, grant.network, os.geteuid() == 0)
 
 
 def _system(grant: Grant, roots: Sequence[str], env: Mapping[str, str], temporary: str) -> list[Mount]:
-    mounts = [Mount("/run", "empty"), *(Mount(path, "read") for path in hidden.KERNEL_PLACES)]
-    mounts += [Mount(path, "read") for path in hidden.run_places(grant.network)]
+    mounts = [Mount("/run", "empty"), *(Mount(path, "read") for path in hidden.run_places(grant.network))]
     for place in TEMPORARY:
         if os.path.isdir(place) and not os.path.islink(place) and place not in roots:
             mounts.append(Mount(place, "private", temporary))
@@ -127,7 +126,6 @@ def _protected(
             if path not in there and standins.folder(path):
                 played = name == ".git" and root in staged
                 mounts.append(Mount(path, "private", staged[root]) if played else Mount(path, "empty"))
-        mounts += _unlisted(root, [m.path for m in mounts if m.kind == "empty"])
     gits: list[Mount] = []
     for path in found:
         if os.path.basename(path).casefold() == ".git":
@@ -149,10 +147,18 @@ def _git(path: str, roots: Sequence[str], standins: Standins) -> list[Mount]:
         return _git(real, roots, standins) if inside and os.path.lexists(real) else []
     plan = gitdirs.layout(path)
     mounts = [Mount(place, "write") for place in plan.writable]
-    mounts += [Mount(place, "read") for place in plan.frozen if not os.path.islink(place)]
+    mounts += [Mount(place, _unwritable(place)) for place in plan.frozen if not os.path.islink(place)]
     mounts += [Mount(place, "empty") for place in plan.absent_folders if standins.folder(place)]
     mounts += [Mount(place, "read") for place, text in plan.absent_files if standins.file(place, text)]
     return mounts
+
+
+def _unwritable(place: str) -> Kind:
+    """How `place` is kept as it is: an empty folder by another one, which costs less."""
+    try:
+        return "read" if os.listdir(place) else "empty"
+    except OSError:
+        return "read"
 
 
 def environment(env: Mapping[str, str], temporary: str = TEMPORARY[0]) -> dict[str, str]:
@@ -164,7 +170,7 @@ def environment(env: Mapping[str, str], temporary: str = TEMPORARY[0]) -> dict[s
     return found
 
 
-def _unlisted(root: str, paths: Sequence[str]) -> list[Mount]:
+def _unlisted(root: str, paths: Sequence[str], spare: int) -> list[Mount]:
     """Git's private list of what to ignore, with our stand-ins added: they are not the project's."""
     own = os.path.join(root, ".git", "info", "exclude")
     names = [os.path.relpath(path, root) for path in paths if os.path.dirname(path) == root]
@@ -177,7 +183,8 @@ def _unlisted(root: str, paths: Sequence[str]) -> list[Mount]:
     finally:
         os.close(fd)
     added = "".join(f"\n/{name}/" for name in names)
-    return [Mount(own, "data", str(descriptor("exclude", text + os.fsencode(added) + b"\n")))]
+    os.pwrite(spare, text + os.fsencode(added) + b"\n", 0)
+    return [Mount(own, "data", str(spare))]
 
 
 def pins(found: Sequence[str], roots: Sequence[str]) -> set[str]:

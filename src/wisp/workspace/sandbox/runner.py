@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 from wisp.workspace.errors import Refused
 from wisp.workspace.process import Ending, run
 from wisp.workspace.sandbox import hidden, landlock, seccomp
+from wisp.workspace.sandbox.bubblewrap import Spec
 from wisp.workspace.sandbox.caps import Cap
 from wisp.workspace.sandbox.launch import PROCESSES, NotStarted, launch
 from wisp.workspace.sandbox.leftover import private_folder
 from wisp.workspace.sandbox.newrepos import NewRepositories
-from wisp.workspace.sandbox.plan import EMPTY, PROXY_SOCKET, Grant, environment, plan
+from wisp.workspace.sandbox.plan import PROXY_SOCKET, Grant, environment, plan
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.sandbox.standins import Standins, is_standin
 from wisp.workspace.sandbox.watch import Watch
@@ -67,11 +68,19 @@ class Boxes:
             Refused: the box cannot be built; nothing ran.
         """
         self._check_roots()
-        before = self._began()
+        before: list[str] | None = None
+
+        def look() -> list[str]:
+            nonlocal before
+            before = self._look()
+            return before
+
+        with self._lock:
+            self._running += 1
         try:
             for left in range(TRIES - 1, -1, -1):
                 try:
-                    ending = self._once(argv, before, env, timeout, stop, output, stdin, errors)
+                    ending = self._once(argv, look, env, timeout, stop, output, stdin, errors)
                     break
                 except NotStarted:
                     if not left or stop.stopped:
@@ -80,16 +89,16 @@ class Boxes:
             news = self._ended(before)
         return ending, news
 
-    def _began(self) -> list[str]:
-        """Count a command in; the protected names that are there."""
-        with self._lock:
-            self._running += 1
-            return self._look()
+    def _ended(self, before: Sequence[str] | None) -> tuple[str, ...]:
+        """Count it out; the protected names that are new, and what became of repositories among them.
 
-    def _ended(self, before: Sequence[str]) -> tuple[str, ...]:
-        """Count it out; the protected names that are new, and what became of repositories among them."""
+        Args:
+            before: those that were there; None when nothing ran.
+        """
         with self._lock:
             self._running -= 1
+            if before is None:
+                return ()
             fresh = set(self._look()) - set(before)
             said = self._new.settle(fresh, set(before) - self._new.loose, alone=not self._running)
             return tuple(sorted(path for path in fresh if os.path.lexists(path))) + tuple(said)
@@ -97,7 +106,7 @@ class Boxes:
     def _once(
         self,
         argv: Sequence[str],
-        found: Sequence[str],
+        look: Callable[[], list[str]],
         env: Mapping[str, str],
         timeout: float,
         stop: StopToken,
@@ -105,15 +114,21 @@ class Boxes:
         stdin: int,
         errors: Callable[[bytes], object] | None,
     ) -> Ending:
+        """Run it in one box; `look` says which protected names are there."""
         with Standins() as standins:
             temporary = self._own_folder()
-            with self._lock:
-                staged = self._new.stage(self._top)
-            spec = plan(self._grant, found, env, standins, temporary, staged)
+            spare = [descriptor("spare", b"") for _ in self._grant.roots]
+
+            def planned() -> Spec:
+                with self._lock:
+                    found = look()
+                    staged = self._new.stage(self._top)
+                return plan(self._grant, found, env, standins, temporary, staged, spare)
+
             try:
                 return launch(
                     self._launcher,
-                    spec,
+                    planned,
                     self._filter,
                     argv,
                     folder=self._grant.roots[0].fd,
@@ -123,11 +138,12 @@ class Boxes:
                     output=output,
                     stdin=stdin,
                     errors=errors,
+                    data=spare,
+                    proxied=bool(self._grant.hosts),
                 )
             finally:
-                for mount in spec.mounts:
-                    if mount.kind == "data":
-                        os.close(int(mount.source))
+                for fd in spare:
+                    os.close(fd)
 
     def _launcher(self, options: list[str]) -> list[str]:
         argv = [self._grant.bwrap, *options]
@@ -163,7 +179,9 @@ class Boxes:
             seccomp.build(os.uname().machine, sockets=network),
         )
         confine = descriptor("rules", rules)
-        before = self._began()
+        with self._lock:
+            self._running += 1
+            before = self._look()
         try:
             ending = run(
                 argv,
@@ -202,7 +220,6 @@ class Boxes:
                 if self._temporary:  # somebody tidied up
                     os.close(self._hold)
                 self._top, self._hold = private_folder(self._wall())
-                os.mkdir(os.path.join(self._top, EMPTY), 0o555)
                 self._temporary = os.path.join(self._top, "tmp")
                 os.makedirs(os.path.join(self._temporary, ".cache"), 0o700)
                 if self._grant.hosts:

@@ -63,11 +63,35 @@ class Watch:
     def __init__(self, root: str) -> None:
         self._root = root
         self._known: dict[str, _Folder] = {}
+        self._found: list[str] = []
         self.complete = True
         """Whether the last look reached every folder."""
 
     def look(self, now: int) -> list[str]:
         """Absolute paths of protected names.  `now` is the wall clock in nanoseconds."""
+        if not self._known or not self._same(now):
+            self._found = self._look(now)
+        return self._found
+
+    def _same(self, now: int) -> bool:
+        """Whether each folder holds the same names of interest as at the last look; then so does the tree."""
+        known = self._known
+        try:
+            changed = [
+                path
+                for path, folder in known.items()
+                if os.lstat(path).st_ctime_ns != folder.changed or folder.read - folder.changed <= _FRESH
+            ]
+        except OSError:
+            return False
+        for path in changed:
+            folder = self._folder(path, now)
+            if folder is None or folder[2:] != known[path][2:]:
+                return False
+            known[path] = folder
+        return True
+
+    def _look(self, now: int) -> list[str]:
         found: list[str] = []
         kept: dict[str, _Folder] = {}
         todo: deque[tuple[str, int]] = deque([(self._root, 0)])
