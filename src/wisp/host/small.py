@@ -191,7 +191,7 @@ class HostLibrary:
         return listed(self._configured().settings.hooks)
 
     def judge(self, command: str) -> tuple[str, str]:
-        """What would become of a shell command here without a sandbox: `(verdict, reason)`; nothing is run."""
+        """What would become of a shell command here without a sandbox, as `(verdict, reason)`."""
         from wisp.tools.reached import reached
         from wisp.workspace.root import Workspace
 
