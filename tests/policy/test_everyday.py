@@ -31,7 +31,7 @@ from wisp.workspace import protected
 HERE = Path(__file__).parent
 RULES = Rules(allow=(parse_rule("bash(@everyday)"),))
 LEAST = 0.70
-LEAST_HELD_OUT = 0.64
+LEAST_HELD_OUT = 0.60
 
 
 def rows(name: str) -> list[dict[str, object]]:
