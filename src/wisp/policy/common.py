@@ -35,7 +35,7 @@ git rev-list, git rev-parse, git describe, git merge-base, git name-rev | files 
 git ls-files, git ls-tree | files | -rzmodcst --name-only --others --modified --deleted --cached --exclude-standard --full-name +paths
 git blame, git annotate | files | -sweltfnMC -L= +paths
 git grep | files | -inlwEFGPcqvzhLI -e=* -A= -B= -C= --line-number --count --name-only --ignore-case --word-regexp --cached --untracked +paths
-git branch | {_REF} | -avrl --all --list --remotes --verbose --show-current --merged --no-merged --contains --sort= --format=* -d -m --move --delete
+git branch | {_REF} | -avrl -u= --set-upstream-to= --all --list --remotes --verbose --show-current --merged --no-merged --contains --sort= --format=* -d -m --move --delete
 git tag | {_REF} | -ln --list --sort= -a -m=* --contains
 git add | files | -AuvnpN --all --update --verbose --dry-run --intent-to-add +paths
 git commit | files | -avqs -m=* --message=* --all --verbose --quiet --signoff --amend --no-edit --allow-empty --fixup= --dry-run --no-gpg-sign +paths
@@ -61,7 +61,7 @@ git help | [a-z-]+ |
 """
 
 _PYTEST = (
-    "-vqsxlfh -k=* -m=* -r= -n= -p=no:[a-z_.]+ --tb= --lf --ff --sw --nf --co --collect-only --last-failed --failed-first "
+    "-vqsxlfh -k=* -m=* -W=[a-z]+(::[A-Za-z]+)? --pyargs -r= -n= -p=no:[a-z_.]+ --tb= --lf --ff --sw --nf --co --collect-only --last-failed --failed-first "
     "--stepwise --exitfirst --maxfail= --durations= --verbose --quiet --no-header --no-summary --color= --capture= "
     "--cov --cov= --cov-report= --cov-append --cov-branch --no-cov --cov-fail-under= --doctest-modules "
     "--strict-markers --strict-config --ignore= --deselect= --junitxml= --junit-xml= --disable-warnings --runslow "
@@ -71,18 +71,18 @@ _PYTEST = (
 _PYTHON = f"""
 pytest, py.test | paths | {_PYTEST}
 @unittest, @unittest discover | paths | -vqfbc -s= -p= -t= -k= --verbose --quiet --failfast --buffer --locals +paths
-tox, tox run, tox r, tox run-parallel, tox p, tox list, tox l | none | -lqvr -e= -p=auto|all|[0-9]+ -m= -f= --parallel --parallel=auto|all|[0-9]+ --skip-missing-interpreters --notest --recreate --skip-pkg-install +args
+tox, tox run, tox r, tox run-parallel, tox p, tox list, tox l | none | -alqvr -e= -p=auto|all|[0-9]+ -m= -f= --parallel --parallel=auto|all|[0-9]+ --skip-missing-interpreters --notest --recreate --skip-pkg-install +args
 nox | none | -lr -s= -e= -k= -t= -p= --list --sessions= --session= --no-install --no-venv --reuse-existing-virtualenvs +args
 coverage report, coverage html, coverage xml, coverage json, coverage combine, coverage erase, coverage lcov | paths | -miq -d= -o= --show-missing --skip-covered --skip-empty --fail-under= --include= --omit= --keep --append --directory=
 black, blue | paths | -vqS -l= -t= --check --diff --color --quiet --verbose --fast --safe --line-length= --target-version= --preview --skip-string-normalization --exclude= --include= --extend-exclude= --workers= +paths
 ruff check, ruff format | paths | -qvn --fix --unsafe-fixes --diff --check --select= --ignore= --extend-select= --extend-ignore= --fixable= --exclude= --extend-exclude= --output-format= --statistics --show-fixes --no-fix --no-cache --preview --quiet --line-length= --target-version= --exit-zero --add-noqa +paths
 ruff rule, ruff linter, ruff version | [A-Z0-9]+ | --all --output-format=
-isort | paths | -cqvd --check --check-only --diff --profile=[a-z]+ --line-length= -l= --quiet --atomic +paths
+isort | paths | -rcqvd --check --check-only --diff --profile=[a-z]+ --line-length= -l= --quiet --atomic +paths
 flake8, pycodestyle, pydocstyle, pyflakes | paths | -qv -j= --select= --ignore= --extend-ignore= --max-line-length= --exclude= --statistics --count --show-source --max-complexity= --per-file-ignores= +paths
 pylint | paths | -E -j= -d= -e= --errors-only --disable= --enable= --jobs= --score= --reports= --output-format=text|json|colorized|parseable --recursive= --fail-under= --ignore= +paths
 mypy | paths | -v -p= -m= --strict --ignore-missing-imports --config-file= --show-error-codes --pretty --no-incremental --no-error-summary --warn-unused-ignores --follow-imports= --python-version= --platform= --namespace-packages --explicit-package-bases --exclude= --package= --module= --disallow-untyped-defs +paths
 pyright, basedpyright | paths | --stats --warnings --outputjson --level= --pythonversion=
-bandit, vulture, pyupgrade, autoflake, autopep8, yapf, djlint, interrogate, docformatter, doc8, refurb | paths | -rivqda -i -r --recursive --in-place --check --diff --quiet --remove-all-unused-imports --remove-unused-variables --py39-plus --py310-plus --py311-plus --py312-plus --keep-percent-format --exclude=
+bandit, vulture, pyupgrade, autoflake, autopep8, yapf, djlint, interrogate, docformatter, doc8, refurb | paths | -rivqda -b= --recursive --in-place --check --diff --quiet --remove-all-unused-imports --remove-unused-variables --py39-plus --py310-plus --py311-plus --py312-plus --keep-percent-format --exclude=
 codespell, typos | paths | -qdsw -S= -L= -I= --skip= --ignore-words= --ignore-words-list= --check-filenames --count --quiet-level= --diff
 yamllint, markdownlint, markdownlint-cli2, proselint, actionlint | paths | --strict --fix --no-color
 pre-commit run | tasks | -av --all-files --verbose --show-diff-on-failure --files --from-ref= --to-ref= --hook-stage= --color=
@@ -90,7 +90,7 @@ pre-commit run | tasks | -av --all-files --verbose --show-diff-on-failure --file
 @venv, virtualenv | paths | --without-pip --system-site-packages -q
 pip list, pip freeze, pip show, pip check | [A-Za-z0-9_.-]+ | -vl --verbose --local --format= --not-required --exclude=
 uv tree, uv version, poetry check, poetry show, poetry version, hatch version, pdm list | none | --tree --frozen --offline
-sphinx-build | paths | -aEWnqvN -b=(?!linkcheck)[a-z]+ -j= -t= -w= --keep-going --fail-on-warning --nitpicky
+sphinx-build | paths | -aEWnqvN -b=(?!linkcheck)[a-z]+ -d= -j= -t= -w= --keep-going --fail-on-warning --nitpicky
 mkdocs build | none | -qvsc -d= --strict --clean --quiet --verbose --site-dir=
 """
 
@@ -154,7 +154,7 @@ golangci-lint run, golangci-lint fmt, staticcheck, revive, errcheck, gotestsum, 
 
 _TARGET = "(?!.*(install|publish|upload|deploy))[A-Za-z0-9_.-]+"
 _NATIVE = f"""
-cmake | paths | -B= -S= -G=Ninja|Unix\\sMakefiles -N --preset= --fresh --list-presets
+cmake | paths | --system-information --workflow -B= -S= -G=Ninja|Unix\\sMakefiles -N --preset= --fresh --list-presets
 cmake --build | paths | -jv -j= --parallel --parallel= --target={_TARGET} -t={_TARGET} --config= --preset= --clean-first --verbose
 ctest | none | -VQN -j= -R=* -E=* -L=* -C= -V --verbose --output-on-failure --rerun-failed --test-dir= --preset= --parallel= --timeout= --progress --stop-on-failure -I=
 ninja | tasks | -vnd -C= -j= -k= -l= --verbose --quiet
@@ -189,7 +189,7 @@ _GOALS = (
     "|pmd:check|javadoc:javadoc|jacoco:report|formatter:(format|validate)|fmt:(format|check)|license:check|eclipse:eclipse"
 )
 _JVM = f"""
-gradle, gradlew | tasks | {_GRADLE}
+gradle, gradlew | tasks | {_GRADLE} --configuration= --dependency=
 mvn, mvnw, mvnd | {_GOALS} | -q -o -B -e -X -am -amd -ntp -fae -ff -fn -U -pl= -T= -P= --quiet --offline --batch-mode --no-transfer-progress --also-make --projects= --threads= --activate-profiles= --fail-at-end --errors --version -v
 sbt test, sbt compile, sbt clean, sbt scalafmtCheck, sbt scalafmtAll | none | --batch
 dotnet build, dotnet test, dotnet clean, dotnet format, dotnet run | paths | --no-restore --no-build --nologo -c= --configuration= -f= --framework= --filter=* -v=[a-z]+ --verbosity=[a-z]+ --verify-no-changes --list-tests --blame +args
@@ -249,7 +249,8 @@ SETTINGS: dict[str, str] = {
     "gcc": r"-O[0-3sgz]?|-W(all|extra|error|pedantic|shadow|conversion|no-[a-z-]+)|-l[A-Za-z0-9_+]+|-D[A-Za-z0-9_]+(=[A-Za-z0-9_]+)?"
     r"|-[IL](?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_./-]*|-fsanitize=[a-z,]+|-g[0-3]",
     "ar": r"-?[rcsvut]{1,6}",
-    "gradle": r"-D(tests?\.[A-Za-z.]+|skipTests)=[A-Za-z0-9*@_.][A-Za-z0-9*@_. #$:-]*|-P(?!.*(jvm|Jvm|agent))[A-Za-z][A-Za-z0-9.]*=(true|false|[0-9]{1,6}|[A-Za-z0-9.]{1,20})",
+    "gradle": r"-D(tests?\.[A-Za-z.]+|skipTests)=[A-Za-z0-9*@_.][A-Za-z0-9*@_. #$:-]*|-Dorg\.gradle\.(parallel|caching|daemon|configureondemand)=(true|false)"
+    r"|-P(?!.*(jvm|Jvm|agent))[A-Za-z][A-Za-z0-9.]*=(true|false|[0-9]{1,6}|[A-Za-z0-9.]{1,20}(,[A-Za-z0-9.]{1,20}){0,8})",
     "mvn": r"-DskipTests(=(true|false))?|-DskipITs|-Dmaven\.test\.skip=true|-Dtest=[A-Za-z0-9*.#,_+!]+|-Dit\.test=[A-Za-z0-9*.#,_+!]+|-D[a-z]+\.skip(=true)?|-P[A-Za-z0-9!_][A-Za-z0-9!,_-]*|-T[0-9.]+C?",
 }
 """Settings on the command line, as one regular expression a program: switches and numbers, never a program, a path or flags."""
@@ -270,13 +271,18 @@ CARGO_TERM_COLOR=never CGO_ENABLED=0 CGO_ENABLED=1 RAILS_ENV=test RACK_ENV=test 
 APP_ENV=test DEBUG=1 DEBUG=0 VERBOSE=1 V=1 TZ=UTC LC_ALL=C LANG=C LC_ALL=C.UTF-8 LANG=C.UTF-8
 """
 ASSIGNMENTS = frozenset(_ASSIGNMENTS_WORDS.split())
-"""The whole of what may stand before a program: literal words that switch something and name nothing."""
+"""What may stand before a program, word for word: it switches something and names nothing."""
+SWITCHES = (
+    r"(TESTS?|DEBUG|VERBOSE|QUIET|SKIP|COVERAGE|VALGRIND|PROFILE|FULL|FAST|SLOW|UPDATE|USE|ENABLE|DISABLE|WITH|WITHOUT|RUN|BENCH)"
+    r"(_[A-Z0-9_]+)?=(0|1|true|false|yes|no|on|off)"
+)
+"""The same of a project's own: a name that begins with one of these words, and nothing but on or off."""
 
 _OUTWARD_WORDS = """
 install uninstall installer publish deploy deployment release upload push login logout promote provision ship
-terraform kubectl helm docker compose up down destroy drop purge prune production prod staging db database
+terraform kubectl helm docker compose up down develop register destroy drop purge prune production prod staging db database
 migrate migration migrations seed rollback sudo credentials secrets ssh scp rsync s3 aws gcloud azure
-clone fetch pull update upgrade bootstrap setup download postinstall preinstall prepublish exec eval shell console repl serve sync mirror
+clone fetch pull update upgrade bootstrap setup download postinstall preinstall prepublish exec eval shell console repl sync mirror
 """
 OUTWARD = frozenset(_OUTWARD_WORDS.split())
 """Words in the name of a task or a script that say it reaches out of the workspace, or waits for somebody."""
@@ -295,7 +301,7 @@ test time watch script info set batch split hash at more most
 NAMES_ANOTHER = frozenset(_NAMES_ANOTHER_WORDS.split())
 """Words that name an interpreter or a wrapper only without a folder before them: `scripts/test` is the project's."""
 _SCRIPTS_WORDS = """
-test tests build lint format fmt fix check typecheck type-check types tsc coverage start dev watch clean
+test tests build lint format fmt fix check typecheck type-check types tsc coverage start dev watch clean task e2e
 unit integration e2e prettier eslint spec validate compile typegen codegen changelog generate-changelog
 storybook stylelint test-only test-unit
 """

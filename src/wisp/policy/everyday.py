@@ -21,6 +21,7 @@ from wisp.policy.common import (
     OWN_SCRIPTS,
     SCRIPTS,
     SETTINGS,
+    SWITCHES,
     TABLES,
     WHOLE,
     WRAPPERS,
@@ -49,7 +50,7 @@ _INSTALLED = re.compile(
     r"(\./)?(\.venv|venv|\.env|env|node_modules/\.bin|vendor/bin|bin|scripts?|tools|dev|\.)(/bin)?/[A-Za-z0-9_.-]+"
 )
 _ACTIVATE = re.compile(r"(\./)?[A-Za-z0-9_.][A-Za-z0-9_-]*/bin/activate")
-_SHORT_ARGUMENT = re.compile(r"-[vqskxtnumaf]+|-[0-9]+|-j[0-9]*")
+_SHORT_ARGUMENT = re.compile(r"-[vqskxtnumafgb]+|-[0-9]+|-j[0-9]*")
 _LONG_ARGUMENT = re.compile(r"--[A-Za-z][A-Za-z0-9_.-]*(=.*)?", re.DOTALL)
 _LINT = re.compile(r"-[DWAF]|-[DWAF][a-z0-9_:]+|[a-z][a-z0-9_:]*")
 _MODES = frozenset(("+x", "a+x", "u+x", "755"))
@@ -69,9 +70,14 @@ def everyday(words: Sequence[Word], root: str) -> bool:
     """Whether one simple command is on the list, beneath `root`."""
     rest = list(words)
     while rest and rest[0].assigns:
-        if rest.pop(0) not in ASSIGNMENTS:
+        if not _switches(rest.pop(0)):
             return False
     return bool(rest) and not any(word.assigns for word in rest) and _listed(rest, root, 0)
+
+
+def _switches(word: str) -> bool:
+    """Whether an assignment only switches something on or off."""
+    return word in ASSIGNMENTS or re.fullmatch(SWITCHES, word) is not None
 
 
 def _listed(words: Sequence[Word], root: str, depth: int) -> bool:
@@ -91,7 +97,7 @@ def _listed(words: Sequence[Word], root: str, depth: int) -> bool:
     if name == "chmod":
         return len(arguments) > 1 and arguments[0] in _MODES and _paths(arguments[1:], root)
     if name == "export":
-        return bool(arguments) and all(word in ASSIGNMENTS for word in arguments)
+        return bool(arguments) and all(map(_switches, arguments))
     if name in ("sh", "bash"):
         while arguments and arguments[0] in ("-e", "-x", "-u", "-eu", "-ex", "-eux"):
             arguments = arguments[1:]
@@ -208,7 +214,7 @@ def _wrapped(words: Sequence[Word], root: str, depth: int) -> bool:
 
 def _in_tables(words: Sequence[Word], root: str) -> bool:
     for length in (3, 2, 1):
-        if len(words) == 2 and words[1] == "--version" and words[0] in _heads():
+        if len(words) == 2 and words[1] in ("--version", "--help") and words[0] in _heads():
             return True
         form = _forms().get(" ".join(words[:length])) if len(words) >= length else None
         if form is not None:
@@ -312,7 +318,7 @@ def _arguments(words: Sequence[Word], root: str) -> bool:
 
 def _outward(name: str) -> bool:
     """Whether the name of a task or script says that it leaves the workspace."""
-    name = name.removeprefix("./").removeprefix("target/release/")
+    name = name.removeprefix("./").removeprefix("target/release/").removeprefix("setup.py")
     return any(part.lower() in OUTWARD for part in _PARTS.findall(name))
 
 
