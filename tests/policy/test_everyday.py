@@ -4,8 +4,10 @@
 shell line for Unix that they tell people to type, with nothing to fill in, once each; prompts, comments and the
 line breaks of long commands are taken off, now and then two lines are one with `&&`.  `network` marks what is
 there to fetch or send (clone, push, install, ...), which is counted apart; a build that may fetch what the project
-declares is not.  `everyday_heldout.jsonl` was collected the same way from other projects after the rules stood,
-and the rules were not changed for it.  `everyday_refused.txt` holds what must be asked about.
+declares is not.  `everyday_heldout.jsonl` was collected the same way from other projects when the rules stood; 145 of its
+237 local commands (61%) ran unasked then.  What was missing taught a second version of the rules, so it is no
+judge any more; `everyday_unseen.jsonl`, from further projects, was collected after that, and nothing was changed for
+it.  `everyday_refused.txt` holds what must be asked about.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from wisp.workspace import protected
 HERE = Path(__file__).parent
 RULES = Rules(allow=(parse_rule("bash(@everyday)"),))
 LEAST = 0.70
-LEAST_HELD_OUT = 0.60
+LEAST_UNSEEN = 0.65
 
 
 def rows(name: str) -> list[dict[str, object]]:
@@ -46,19 +48,26 @@ def verdict(command: str, mode: Mode = "ask", rules: Rules = RULES, *, reaches: 
     return decide("bash", (Effect("execute", command, reaches=reaches),), Policy(mode, "/w", rules)).verdict
 
 
-FIRST, HELD_OUT = local("everyday.jsonl"), local("everyday_heldout.jsonl")
+FILES = ("everyday.jsonl", "everyday_heldout.jsonl", "everyday_unseen.jsonl")
+FIRST, HELD_OUT, UNSEEN = map(local, FILES)
 REFUSED = (HERE / "everyday_refused.txt").read_text().splitlines()
 HOSTILE = [json.loads(line) for line in (HERE.parent / "hostile" / "commands.jsonl").read_text().splitlines()]
 ALLOWED = [
     command
-    for command in (*FIRST, *HELD_OUT)
+    for command in (*FIRST, *HELD_OUT, *UNSEEN)
     if verdict(command) == "allow" and not only_reads(command, "/w")
 ]
 
 
 @pytest.mark.parametrize("mode", ["ask", "auto"])
 @pytest.mark.parametrize(
-    ("commands", "number", "least"), [(FIRST, 200, LEAST), (HELD_OUT, 100, LEAST_HELD_OUT)]
+    ("commands", "number", "least"),
+    [
+        (FIRST, 200, LEAST),
+        (HELD_OUT, 200, LEAST),
+        (UNSEEN, 70, LEAST_UNSEEN),
+        (FIRST + HELD_OUT + UNSEEN, 700, LEAST),
+    ],
 )
 def test_of_what_projects_document_this_share_runs_unasked_without_a_box(
     commands: list[str], number: int, least: float, mode: Mode
@@ -70,16 +79,17 @@ def test_of_what_projects_document_this_share_runs_unasked_without_a_box(
 
 
 def test_the_corpora_name_their_sources_and_share_nothing() -> None:
-    first, second = rows("everyday.jsonl"), rows("everyday_heldout.jsonl")
-    assert all(row["project"] and row["document"] for row in (*first, *second))
-    assert len({row["project"] for row in first}) >= 40
-    assert not {row["project"] for row in first} & {row["project"] for row in second}
-    every = [row["command"] for row in (*first, *second)]
-    assert len(every) == len(set(every))
+    corpora = [rows(name) for name in FILES]
+    every = [row for corpus in corpora for row in corpus]
+    projects = [{row["project"] for row in corpus} for corpus in corpora]
+    assert all(row["project"] and row["document"] for row in every)
+    assert len(projects[0]) >= 40
+    assert sum(map(len, projects)) == len(set.union(*projects))
+    assert len({row["command"] for row in every}) == len(every)
 
 
 def test_nothing_that_is_there_to_fetch_or_send_runs_unasked() -> None:
-    named = [row for row in (*rows("everyday.jsonl"), *rows("everyday_heldout.jsonl")) if row.get("network")]
+    named = [row for name in FILES for row in rows(name) if row.get("network")]
     # By their names these are a task and two scripts of the project like any other: only its author knows.
     told_by_name_only = {
         "make bootstrap",

@@ -1,6 +1,6 @@
 """What projects' documents tell people to type ends the same way and leaves the same files in the box as outside.
 
-The two corpora of `tests/policy`, without what is there to fetch or send.  Run are the commands whose programs are
+The corpora of `tests/policy`, without what is there to fetch or send.  Run are the commands whose programs are
 installed here; programs that the documents name by a place in the project (`./gradlew`, `scripts/test`), and the
 scripts they give to an interpreter, are stand-ins of the small project below that write down how they were called.
 How many could not be run, and for want of which program, is part of what the test says when it fails.
@@ -26,7 +26,7 @@ from workspace.sandbox.test_everyday import _tree
 POLICY = Path(__file__).parents[2] / "policy"
 COMMANDS = [
     row["command"]
-    for name in ("everyday.jsonl", "everyday_heldout.jsonl")
+    for name in ("everyday.jsonl", "everyday_heldout.jsonl", "everyday_unseen.jsonl")
     for row in map(json.loads, (POLICY / name).read_text().splitlines())
     if not row.get("network")
 ]
