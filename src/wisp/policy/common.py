@@ -281,7 +281,7 @@ SWITCHES = (
 _OUTWARD_WORDS = """
 install uninstall installer publish deploy deployment release upload push login logout promote provision ship
 terraform kubectl helm docker compose up down develop register destroy drop purge prune production prod staging db database
-migrate migration migrations seed rollback sudo credentials secrets ssh scp rsync s3 aws gcloud azure
+migrate migration migrations seed rollback flush wipe nuke truncate dropdb createdb resetdb reset eject sudo credentials secrets ssh scp rsync s3 aws gcloud azure
 clone fetch pull update upgrade bootstrap setup download postinstall preinstall prepublish exec eval shell console repl sync mirror
 """
 OUTWARD = frozenset(_OUTWARD_WORDS.split())
