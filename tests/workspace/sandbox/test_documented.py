@@ -107,9 +107,6 @@ def stand_ins() -> dict[str, str]:
 
 
 def make_project(folder: Path, env: dict[str, str]) -> None:
-    shutil.rmtree(folder / "tests", ignore_errors=True)
-    for entry in folder.iterdir():
-        shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
     for name, text in (*FILES.items(), *stand_ins().items()):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -126,18 +123,30 @@ def tree(folder: Path) -> dict[str, str]:
     return {entry: "" for entry in _tree(folder) if ".pyc " not in entry and not entry.startswith("target/")}
 
 
+def fresh(folder: Path, project: Path) -> None:
+    """`folder` as a copy of `project`; the folder itself stays, because it is open."""
+    for entry in folder.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+    shutil.copytree(project, folder, symlinks=True, dirs_exist_ok=True)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-def test_documented_commands_do_the_same_inside_and_outside(boxed: Boxed, need: Callable[[str], str]) -> None:
+def test_documented_commands_do_the_same_inside_and_outside(
+    boxed: Boxed, tmp_path: Path, need: Callable[[str], str]
+) -> None:
     for program in ("git", "python3", "make"):
         need(program)
     boxed.environment = env = boxed.environment | {
         "PATH": f"{Path(sys.executable).parent}:{boxed.environment['PATH']}",
         "PYTHONDONTWRITEBYTECODE": "1",
         "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup")),
-        "PYTEST_ADDOPTS": "-p no:randomly -p no:cacheprovider",  # a seed differs from run to run
+        "PYTEST_ADDOPTS": "-p no:cacheprovider",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # a plug-in's random seed differs from run to run
     }
-    folder = boxed.folder
+    folder, project = boxed.folder, tmp_path / "project"
+    project.mkdir()
+    make_project(project, env)
     missing: Counter[str] = Counter()
     runnable = []
     for command in COMMANDS:
@@ -155,7 +164,7 @@ def test_documented_commands_do_the_same_inside_and_outside(boxed: Boxed, need: 
     for command in runnable:
         ends = []
         for inside in (False, True):  # in one folder: builds write down where they were made
-            make_project(folder, env)
+            fresh(folder, project)
             if not inside:
                 done = subprocess.run(
                     ["timeout", "60", "/bin/bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
