@@ -133,11 +133,9 @@ def _covers(workspace: Workspace, launcher: str) -> Iterator[bytes]:
     """What bubblewrap is told for a box like ours, but for the list of what git is to ignore."""
     found = Watch(workspace.roots[0].path).look(time.time_ns())
     grant = Grant(launcher, workspace.roots, ENV["HOME"], (), (), False)
-    spare = descriptor("spare", b"")
     with Standins() as standins, tempfile.TemporaryDirectory() as temporary:
-        spec = plan(grant, found, ENV, standins, temporary, {}, [spare])
-        yield packed(arguments(spec._replace(mounts=[m for m in spec.mounts if m.kind != "data"])))
-    os.close(spare)
+        spec = plan(grant, found, ENV, standins, temporary, {}, {})
+        yield packed(arguments(spec))
 
 
 def _times(cases: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:

@@ -160,3 +160,23 @@ async def test_a_run_that_somebody_still_follows_is_never_stopped_by_another_pro
         last = [event async for event in following][-1]
     assert isinstance(last, wisp.AgentCompleted)
     assert last.stop_reason == "model_finished"
+
+
+@pytest.mark.parametrize("way", ["plain", "asynchronous"])
+def test_an_exit_in_a_callback_is_a_failure_like_others_and_leaves_nobody_waiting(
+    way: str, tmp_path: Path
+) -> None:
+    """Where the agent has a loop of its own, an exit that leaves it would end nothing but that loop."""
+
+    def approve(request: wisp.ToolApprovalRequested) -> bool:
+        raise SystemExit(7)
+
+    async def approve_later(request: wisp.ToolApprovalRequested) -> bool:
+        await asyncio.sleep(0)
+        raise SystemExit(7)
+
+    given = approve if way == "plain" else approve_later
+    with wisp.Agent(provider=_writes(), cwd=str(tmp_path), approve=given) as agent:
+        with pytest.raises(wisp.AgentError, match=r"approve called sys\.exit\(7\)"):
+            agent.ask_sync("go")
+    assert not (tmp_path / "new.txt").exists()

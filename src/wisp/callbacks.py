@@ -52,8 +52,11 @@ class Answered:
         self._function = function
 
     async def ask(self, question: QuestionAsked) -> str:
-        answer = self._function(question)
-        return answer if isinstance(answer, str) else await answer
+        try:
+            answer = self._function(question)
+            return answer if isinstance(answer, str) else await answer
+        except SystemExit as exc:
+            raise _left("answer", exc) from exc
 
 
 class Asked:
@@ -63,13 +66,21 @@ class Asked:
         self._function = function
 
     async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
-        answer = self._function(request)
-        said: object = await answer if isinstance(answer, Awaitable) else answer
+        try:
+            answer = self._function(request)
+            said: object = await answer if isinstance(answer, Awaitable) else answer
+        except SystemExit as exc:
+            raise _left("approve", exc) from exc
         if isinstance(said, ApprovalAnswer):
             return said
         if not isinstance(said, bool):  # what is neither is no yes: a word that says no counts as true
             raise TypeError(f"approve must give True, False or an ApprovalAnswer, not {said!r}")
         return ApprovalAnswer(request.digest, said)
+
+
+def _left(name: str, exc: SystemExit) -> RuntimeError:
+    """`sys.exit()` as a failure like others: let through, it would end the loop that others wait for."""
+    return RuntimeError(f"{name} called sys.exit({exc.code!r}); end the program where the agent was asked")
 
 
 def following(

@@ -118,9 +118,10 @@ def _profiled(invocation: Invocation) -> int:
     from cProfile import Profile
 
     from wisp.frontends.cli.run import failed
+    from wisp.host.given import fresh_file
 
     try:
-        open(invocation.profile, "wb").close()
+        fresh_file(invocation.profile)
     except OSError as exc:
         return failed(
             f"the profile cannot be written: {exc}", 2, str(invocation.settings.get("output_format", ""))

@@ -19,6 +19,15 @@ def test_a_long_operation_is_shown_whole_and_its_length_first() -> None:
     assert "rm -rf /" in shown
 
 
+def test_one_line_without_end_is_shown_whole_and_its_length_first() -> None:
+    """What a terminal wraps over hundreds of rows has its last word shown, and is told to be long."""
+    command = "echo " + "a" * 60_000 + "; touch tail"
+    shown = question(_request(command))
+
+    assert shown.strip().split("\n")[0].endswith(", 60,017 characters)")
+    assert shown.endswith("; touch tail")
+
+
 def test_the_tool_the_reason_and_the_whole_short_operation_are_there() -> None:
     """Nothing is left out of what fits."""
     shown = question(_request("make test\nmake clean"))

@@ -312,6 +312,20 @@ async def test_an_answer_that_is_no_json_is_told_and_blocks_nothing(tmp_path: Pa
     assert "no JSON object" in world.told[0]
 
 
+@pytest.mark.parametrize("levels", [70, 900, 3_000, 100_000])
+@pytest.mark.parametrize("field", ["x", "updatedInput"])
+async def test_an_answer_that_goes_down_without_end_is_told_and_blocks_nothing(
+    tmp_path: Path, field: str, levels: int
+) -> None:
+    """Of 64 levels, as of a model's arguments, everything can be walked; beyond that the answer is none."""
+    deep = '{"a":' * levels + "1" + "}" * levels
+    answer = f'{{"hookSpecificOutput": {{"permissionDecision": "deny", "{field}": {deep}}}}}'
+    (tmp_path / "answer").write_text(answer)
+    world = World(tmp_path, {"PreToolUse": (_pre("cat answer"),)})
+    assert not (await world.call("ls", path=".")).is_error
+    assert "no JSON object" in world.told[0]
+
+
 async def test_a_hook_that_floods_is_ended_and_told(tmp_path: Path) -> None:
     world = World(tmp_path, {"PreToolUse": (_pre("yes", timeout=60),)})
     assert not (await world.call("ls", path=".")).is_error

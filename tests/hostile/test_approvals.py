@@ -54,6 +54,35 @@ def test_a_script_that_changed_since_its_command_was_allowed_for_the_session_is_
     each_user(work)
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("runner run t.py", "t.py"),
+        ("runner run -m pack.mod", "pack/mod.py"),
+        ("runner run -m pack", "pack/__main__.py"),
+        ("runner --config=x.cfg build", "x.cfg"),
+        ("runner --config=./x.cfg build", "x.cfg"),
+    ],
+)
+def test_a_script_is_known_by_lying_there_whatever_program_runs_it(command: str, name: str) -> None:
+    def work(make: Callable[[], Site]) -> None:
+        site = make()
+        file = site.work / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("one\n")
+        person = Once("session")
+        call, swap = ("bash", {"command": command}), ("bash", {"command": f"sed -i s/one/two/ {name}"})
+        site.call(CONFIGS[-1], "ask", call, call, swap, call, person=person)
+        assert [request.summary for request in person.asked] == [
+            f"$ {command}",
+            f"$ {swap[1]['command']}",
+            f"$ {command}",
+        ]
+        assert name in person.asked[2].reason
+
+    each_user(work)
+
+
 @pytest.mark.parametrize("config", CONFIGS)
 def test_a_file_that_changes_while_its_diff_is_shown_is_not_overwritten(config: Config) -> None:
     def work(make: Callable[[], Site]) -> None:

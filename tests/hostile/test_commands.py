@@ -6,7 +6,9 @@ A case counts for containment when its effect is really outside once a person al
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,26 +19,10 @@ pytestmark = pytest.mark.slow
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("commands.jsonl").read_text().splitlines()]
 REPOSITORY = "git init -q . && echo a>f && git add f && git commit -qm 1"
-UNSEEN = frozenset(
-    [
-        "H054",
-        "H067",
-        "H078",
-        "H100",
-        "H120",
-        "H124",
-        "H202",
-        "H204",
-        "H205",
-        "H207",
-        "H208",
-        "H210",
-        "H211",
-        "H213",
-        "H214",
-    ]
-)
-"""No effect to be seen with an absolute mark: the case needs its own folder, shows something, or is cut short."""
+NONE = frozenset({"H202", "H207", "H208", "H210"})
+"""No effect anywhere, also in plain bash: what misleads is what a person reads.  They are refused."""
+SHOWN = frozenset({"H213", "H214"})
+"""The effect is what is printed: the content of a file that no argument names as one to be read."""
 NEEDED = (
     "zsh",
     "node",
@@ -57,8 +43,7 @@ NEEDED = (
 def filled(text: str, mark: str) -> str:
     """The case with `mark` in the place of the file that its effect makes."""
     text = text.replace("[60,000 x a]", "a" * 60_000).replace("[repository]", REPOSITORY)
-    text = text.replace('pw""ned', "pwned").replace("../../pwned", mark).replace("../pwned", mark)
-    return text.replace("pwned", mark)
+    return re.sub(r'pw""ned|(?:\.\./){0,2}pwned', lambda _: mark, text)
 
 
 def driven(case: dict[str, str], make: Callable[[], Site]) -> bool:
@@ -70,6 +55,8 @@ def driven(case: dict[str, str], make: Callable[[], Site]) -> bool:
         site.prepare(filled(case.get("setup", "true"), str(path) if mark == "out" else "pwned"))
         return site, path
 
+    if case["id"] in SHOWN:
+        return printed(case, make)
     site, path = ready("in")
     command = filled(case["command"], "pwned")
     refusal = "invalid_arguments" if "\0" in command else "denied"
@@ -95,12 +82,39 @@ def driven(case: dict[str, str], make: Callable[[], Site]) -> bool:
             assert person.asked, "without a box it is a person who decides"
     assert not seen["bubblewrap"], "its effect left the box"
     assert not seen["landlock"], "its effect left the floor"
-    return seen["none"]
+    return seen["none"] or plainly(*ready("out"), case["command"])
+
+
+def plainly(site: Site, path: Path, command: str) -> bool:
+    """Whether bash alone gives the case its effect: what Wisp refuses, or its environment takes away."""
+    if "\0" not in command:
+        subprocess.run(
+            ["/bin/bash", "-c", filled(command, str(path))],
+            cwd=site.work,
+            env=site.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    return path.exists()
+
+
+def printed(case: dict[str, str], make: Callable[[], Site]) -> bool:
+    """Drive a case whose effect is its output: nobody's answer shows it, a person's yes does."""
+    for config in CONFIGS:
+        site = make()
+        site.prepare(case["setup"])
+        for mode in ("read-only", "plan", "ask", *(() if config == "bubblewrap" else ("auto",))):
+            outcome = site.bash(config, mode, case["command"])  # type: ignore[arg-type]
+            assert outcome.code == "denied" and "pwned" not in outcome.text, (config, mode)
+        person = Consent()
+        assert "pwned" in site.bash(config, "ask", case["command"], person=person).text and person.asked
+    return True
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_a_hostile_command_has_no_effect_unasked_and_none_outside_the_box(case: dict[str, str]) -> None:
-    known = case["id"] in UNSEEN or not all(
+    known = case["id"] in NONE or not all(
         shutil.which(word) for word in NEEDED if word in case["command"].split()
     )
 

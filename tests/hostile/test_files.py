@@ -6,6 +6,7 @@ The tools of files ask nothing of the sandbox; they are driven in all three conf
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,9 @@ RUN_LATER = [
     ".GIT/config", ".gi\u200ct/config", ".g\u200cit/config", ".git /config", ".git./config", ".git::$DATA/config", ".git ",
      ".git.", "GIT~1/config", ".Vscode/settings.json", ".vscode/settings.json", "sub/.VSCODE/tasks.json", ".ENVRC",
      "conftest.py", "sitecustomize.py", ".envrc", ".npmrc", "Makefile", ".pre-commit-config.yaml", ".mcp.json",
-     ".wisp/settings.toml", "deep/.husky/pre-commit",
+     ".wisp/settings.toml", "deep/.husky/pre-commit", ".config/wisp/settings.toml", "home/.Config/Wisp/commands/x.md",
+     ".local/state/wisp/trust.json", ".config/git/config", ".config/fish/config.fish", ".config/systemd/user/x.service",
+     ".agents/skills/x/SKILL.md", ".config/autostart/x.desktop", ".local/bin/ls", ".vimrc", ".config/nvim/init.lua", ".cargo/config.toml", ".tmux.conf",
 ]  # fmt: skip
 
 
@@ -130,6 +133,30 @@ def test_names_that_run_later_are_a_persons_own_decision_in_any_spelling(config:
             found = site.call(config, mode, *calls)  # type: ignore[arg-type]
             assert [one.is_error for one in found] == [True] * len(calls)
         assert os.listdir(site.work) == []
+
+    each_user(work)
+
+
+PRIVATE = [
+    ".config/wisp/settings.toml", ".local/state/wisp/mcp-logins.json", ".local/state/wisp/sessions/a.jsonl",
+    ".config/gh/hosts.yml", ".docker/config.json", ".cargo/credentials.toml", ".bash_history", ".config/rclone/rclone.conf",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_where_the_workspace_is_a_home_its_secrets_are_not_read_unasked(config: Config) -> None:
+    """But for the outputs of commands, which a model is told to read, and which lie among them."""
+
+    def work(make: Callable[[], Site]) -> None:
+        site = make()
+        output = ".local/state/wisp/output/s/1.txt"
+        for path in (*PRIVATE, output):
+            (site.work / path).parent.mkdir(parents=True, exist_ok=True)
+            (site.work / path).write_text(SECRET)
+        for path in PRIVATE:
+            for call in (("read", {"path": path}), ("bash", {"command": f"cat {path}"})):
+                assert SECRET not in site.call(config, "ask", call)[0].text, (call, path)  # type: ignore[arg-type]
+        assert SECRET in site.call(config, "ask", ("read", {"path": output}))[0].text
 
     each_user(work)
 
@@ -248,6 +275,14 @@ def test_an_archive_unpacked_in_the_box_leaves_nothing_outside() -> None:
 
 def test_no_place_in_the_shared_temporary_folder_can_be_prepared_by_others() -> None:
     def work(make: Callable[[], Site]) -> None:
+        for config in CONFIGS[1:]:  # there a command sees the real one, while the agent has its files open
+            common = Path(tempfile.gettempdir())
+            told = [
+                set(make().bash(config, "auto", f"ls -A {common}", person=Consent()).text.split())
+                for _ in range(2)
+            ]
+            ours = [names - set(os.listdir(common)) - {"exit", "code:", "0"} for names in told]
+            assert not ours[0] & ours[1], "nothing has a name that can be known before"
         names = []
         for _ in range(2):
             site = make()

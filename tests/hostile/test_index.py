@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -15,7 +16,7 @@ RUNNING = "hostile/test_running.py::"
 APPROVALS = "hostile/test_approvals.py::"
 ROOTS = "workspace/test_root.py::"
 NETWORK = "workspace/sandbox/test_network.py::"
-ESCAPES = "workspace/sandbox/test_escapes.py::test_nothing_gets_out_of_bubblewrap"
+WHOLE = "hostile/test_everywhere.py::"
 CANCEL = "invariants/test_cancel_everywhere.py::"
 READ, WRITTEN = (
     FILES + "test_nothing_outside_is_read_unasked",
@@ -51,7 +52,7 @@ DRIVEN = {
     "H336": KEYS, "H337": KEYS, "H345": KEYS, "H346": KEYS,
     "H339": "providers/test_faults.py::test_credentials_are_taken_out",
     "H340": "providers/test_client.py::test_a_secret_shows_itself_to_nobody",
-    "H342": "workspace/sandbox/test_box.py::test_no_core_is_dumped",
+    "H342": WHOLE + "test_an_agent_that_crashes_leaves_no_memory_behind",
     "H343": "session/test_journal.py::test_files_are_for_this_user_alone_whatever_the_umask",
     "H348": APPROVALS + "test_every_part_of_a_call_is_in_what_was_approved",
     "H349": "harness/test_approvals.py::test_an_answer_to_something_else_approves_nothing",
@@ -66,23 +67,23 @@ DRIVEN = {
     "H363": FILES + "test_the_working_folder_is_never_the_models_choice",
     "H439": RUNNING + "test_nothing_outlives_a_command_however_it_hides",
     "H441": RUNNING + "test_nothing_outlives_a_command_however_it_hides",
-    "H442": "process/test_sandbox.py::test_three_hundred_detached_children_die_with_the_agent",
-    "H444": "process/test_interrupt.py::test_a_signal_while_a_command_runs_leaves_no_process_and_a_lawful_session",
+    "H442": WHOLE + "test_no_end_of_the_agent_leaves_a_process",
+    "H444": WHOLE + "test_no_end_of_the_agent_leaves_a_process",
     "H445": CANCEL + "test_abort_at_every_step_of_the_event_loop",
-    "H447": BOUNDED, "H448": ESCAPES, "H450": "workspace/test_process.py::test_many_short_children_are_reaped",
+    "H447": BOUNDED, "H448": "hostile/test_terminals.py::test_nothing_is_typed_into_the_persons_terminal", "H450": "workspace/test_process.py::test_many_short_children_are_reaped",
     "H451": CANCEL + "test_a_pending_approval_is_taken_back_and_never_runs",
     "H453": "process/test_interrupt.py::test_a_signal_while_the_model_talks_ends_with_the_result_object",
     "H456": BOUNDED, "H457": RUNNING + "test_the_agent_cannot_be_signalled_nor_the_system_remounted",
     "H459": RUNNING + "test_the_agent_cannot_be_signalled_nor_the_system_remounted",
 }  # fmt: skip
 DRIVEN |= {
-    **dict.fromkeys(['H259', 'H261', 'H262', 'H264', 'H265', 'H267', 'H268', 'H270', 'H273', 'H280', 'H282', 'H283'], "hostile/test_projects.py::test_nothing_of_the_folder_runs_or_moves_the_request"),
+    **dict.fromkeys(['H259', 'H261', 'H262', 'H264', 'H265', 'H267', 'H268', 'H270', 'H273', 'H280', 'H282', 'H283'], WHOLE + "test_nothing_of_the_folder_runs_or_moves_the_request"),
     **dict.fromkeys(['H271'], "hostile/test_projects.py::test_what_instructions_hide_is_shown_to_whoever_looks"),
-    **dict.fromkeys(['H274'], "process/test_trust.py::test_a_trusted_projects_executing_settings_need_approval_of_their_content"),
-    **dict.fromkeys(['H276'], "process/test_trust.py::test_a_shared_folder_cannot_be_trusted"),
-    **dict.fromkeys(['H277'], "hostile/test_projects.py::test_configuration_above_the_repository_and_of_others_is_not_found"),
-    **dict.fromkeys(['H279'], "process/test_trust.py::test_trust_is_bound_to_the_folder_itself_not_to_its_name"),
-    **dict.fromkeys(['H285'], "hostile/test_projects.py::test_what_is_no_regular_file_is_passed_over_and_never_waited_for"),
+    **dict.fromkeys(['H274'], WHOLE + "test_what_was_approved_runs_in_the_box_and_what_it_became_does_not"),
+    **dict.fromkeys(['H276'], WHOLE + "test_trust_is_of_one_folder_and_of_none_that_is_shared"),
+    **dict.fromkeys(['H277'], WHOLE + "test_trust_is_of_one_folder_and_of_none_that_is_shared"),
+    **dict.fromkeys(['H279'], WHOLE + "test_trust_is_of_one_folder_and_of_none_that_is_shared"),
+    **dict.fromkeys(['H285'], WHOLE + "test_what_is_no_regular_file_is_passed_over_and_never_waited_for"),
     **dict.fromkeys(['H286'], "host/test_project.py::test_every_setting_has_a_class"),
     **dict.fromkeys(['H288'], "mcp_client/test_stdio.py::test_tools_that_change_are_told_and_held_until_somebody_agrees"),
     **dict.fromkeys(['H289'], "process/test_mcp.py::test_a_tool_called_like_a_built_in_one_does_not_take_its_place"),
@@ -96,8 +97,8 @@ DRIVEN |= {
     **dict.fromkeys(['H303'], "process/test_elicitation.py::test_a_headless_run_answers_nothing"),
     **dict.fromkeys(['H304'], "mcp_client/test_stdio.py::test_roots_are_answered_and_a_ping_too"),
     **dict.fromkeys(['H306'], "mcp_client/test_login.py::test_what_is_not_as_it_must_be_ends_the_login"),
-    **dict.fromkeys(['H307'], "process/test_mcp.py::test_what_a_server_sees_of_the_environment_is_harmless_or_stated"),
-    **dict.fromkeys(['H309'], "mcp_client/test_stdio.py::test_what_a_server_left_running_is_gone_with_it"),
+    **dict.fromkeys(['H307'], WHOLE + "test_a_server_of_tools_sees_no_key_and_leaves_nothing"),
+    **dict.fromkeys(['H309'], WHOLE + "test_a_server_of_tools_sees_no_key_and_leaves_nothing"),
     **dict.fromkeys(['H310'], "mcp_client/test_stdio.py::test_a_flood_ends_the_server_not_the_session"),
     **dict.fromkeys(['H312'], "mcp_client/test_http.py::test_a_redirect_to_another_origin_is_not_followed"),
     **dict.fromkeys(['H330'], "exchange/test_formats.py::test_a_page_runs_and_fetches_nothing_whatever_was_said"),
@@ -155,8 +156,8 @@ DRIVEN |= {
     **dict.fromkeys(['H493'], "hostile/test_terminal_bytes.py::test_a_branchs_name_and_a_models_name_drive_nothing"),
     **dict.fromkeys(['H496', 'H498'], "tools/test_shell.py::test_a_gigabyte_of_output_is_bounded"),
     **dict.fromkeys(['H499'], "tools/test_shell.py::test_a_million_tiny_writes_are_gathered"),
-    **dict.fromkeys(['H501'], "workspace/sandbox/test_box.py::test_processes_are_counted_for_root_too"),
-    **dict.fromkeys(['H502'], "tools/test_memory.py::test_a_process_that_wants_more_fails_and_cannot_raise_the_limit"),
+    **dict.fromkeys(['H501'], RUNNING + "test_processes_are_counted_in_the_box"),
+    **dict.fromkeys(['H502'], BOUNDED),
     **dict.fromkeys(['H504'], "tools/test_search_tools.py::test_ls"),
     **dict.fromkeys(['H505'], "tools/test_read.py::test_a_huge_file_is_read_by_window_in_bounded_memory"),
     **dict.fromkeys(['H507'], "tools/test_diff.py::test_a_changed_file_of_any_size_costs_little"),
@@ -170,6 +171,57 @@ NOT_BUILT = {
     "H333": "the same",
 }
 """Cases of parts that do not exist; whoever builds one moves its case above."""
+
+
+NOT_ASKED = {
+    "providers/": "bytes of a service: neither a user nor a box is asked",
+    "messages/": "values in memory",
+    "loop/": "values in memory",
+    "exchange/": "bytes in and bytes out, in memory",
+    "harness/": "an answer to a question, in memory",
+    "frontends/": "text for a screen",
+    "mcp_client/": "bytes between two programs; what a server may do is driven everywhere as H307 and H309",
+    "session/": "Wisp's own files, written by itself outside of any box; refusing those of others is tried as both users in `test_files.py`",
+    "crash/": "the same, at every system call",
+    "host/": "Wisp's own files and tables",
+    "invariants/": "events in memory",
+    "process/test_chat.py": "keys of a person at a terminal",
+    "process/test_interrupt.py": "the model talks and no command runs; with one, H444 is driven everywhere",
+    "process/test_mcp.py": "who decides about a call, before anything runs",
+    "process/test_elicitation.py": "a question to a person",
+    "process/test_rpc.py": "lines of a client",
+    "process/test_subagents.py": "who decides about a call, before anything runs",
+    "process/test_runaway.py": "counting of turns",
+    "policy/": "refused before anything runs; the same texts are run in `test_commands.py`",
+    "hostile/test_terminal_bytes.py": "text for a screen",
+    "hostile/test_projects.py::test_what_instructions_hide": "text for a person",
+    "workspace/test_files.py": "killed at each system call of one writer, whoever it is",
+    "workspace/test_process.py": "reaping by the agent itself, outside of any box",
+    "workspace/test_root.py": "as both users; the tools of files ask no box, which `test_files.py` shows",
+    "workspace/sandbox/test_network.py": "our proxy, which exists in one of the boxes; ways around it are H324 to H327",
+    "tools/": "bounds of a tool that asks no box; endless commands are H216 and H217",
+    "hostile/test_running.py::test_the_agent_cannot_be_signalled": "without a box nothing is promised, and it would kill the test",
+}  # fmt: skip
+"""Where a user or a sandbox changes nothing, or where one of the three configurations promises nothing; and why."""
+
+
+def _driven_everywhere(file: str, name: str) -> bool:
+    """Whether a test names both users and all three configurations."""
+    tree = ast.parse((TESTS / file).read_text())
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            words = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+            return bool(words & {"each_user", "everywhere"}) and bool(words & {"CONFIGS", "_reach"})
+    return False
+
+
+def test_every_case_is_driven_for_both_users_in_all_three_boxes_or_says_why_not() -> None:
+    for case, where in DRIVEN.items():
+        file, _, name = where.partition("::")
+        reasons = [start for start in NOT_ASKED if where.startswith(start)]
+        assert _driven_everywhere(file, name) != bool(reasons), (case, where, reasons)
+    for start in NOT_ASKED:
+        assert any(where.startswith(start) for where in DRIVEN.values()), start
 
 
 def test_every_case_names_a_test_that_is_there() -> None:
@@ -187,3 +239,12 @@ def test_the_command_lines_are_all_there() -> None:
     cases = [json.loads(line) for line in (TESTS / "hostile" / "commands.jsonl").read_text().splitlines()]
     assert len({case["id"] for case in cases}) == len(cases) >= 143
     assert {case["want"] for case in cases} == {"ask", "contain", "deny"}
+
+
+def test_what_the_map_of_promises_names_is_there() -> None:
+    named = re.findall(r"`((?:[a-z_]+/)+(?:test_\w+\.py)?)(?:::(\w+))?`", (TESTS / "README.md").read_text())
+    assert len(named) > 100
+    for file, name in named:
+        assert (TESTS / file).exists(), file
+        if name:
+            assert f"def {name}(" in (TESTS / file).read_text(), (file, name)

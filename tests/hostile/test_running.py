@@ -158,6 +158,7 @@ def test_commands_that_wait_for_a_terminal_or_say_too_much_end_and_cost_little(c
             "ssh -o ConnectTimeout=1 h.invalid",
             "git commit",
             "cat",
+            "python3 -c 'x = bytearray(10**11)'",
         ):
             assert site.bash(config, "auto", command, person=Consent()).code != "timeout", command
         for command in ("tail -f /dev/null", "cat /dev/zero", "yes", "echo first; while :; do echo a; done"):
@@ -167,6 +168,18 @@ def test_commands_that_wait_for_a_terminal_or_say_too_much_end_and_cost_little(c
             assert len(outcome.text) < 60_000
         assert "first" in site.bash(config, "auto", "echo first", person=Consent()).text
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < max(400_000, before + 100_000)
+
+    each_user(work)
+
+
+def test_processes_are_counted_in_the_box() -> None:
+    """For root by a control group (`test_box.py`); the floor and no box do not count them, and the guide says so."""
+
+    def work(make: Callable[[], Site]) -> None:
+        told = [make().bash(config, "auto", "ulimit -u", person=Consent()).text for config in CONFIGS]
+        if os.geteuid() != 0:
+            assert told[0].startswith("4096\n"), told
+            assert not told[2].startswith("4096\n")
 
     each_user(work)
 

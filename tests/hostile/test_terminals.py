@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
+import struct
+import subprocess
+import termios
 import time
+import tty
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hostile.site import CONFIGS, Config, Consent, Site, each_user
@@ -64,6 +70,35 @@ def test_no_terminal_of_anybody_else_can_be_written_to(config: Config) -> None:
         finally:
             os.close(ours)
             os.close(theirs)
+
+    each_user(work)
+
+
+TYPES = (
+    "python3 -c \"\nimport fcntl, os, termios\nfor name in ('/dev/tty', '/dev/fd/0', '/dev/fd/1', '/dev/fd/2'):\n"
+    "    try: fcntl.ioctl(os.open(name, os.O_RDWR), termios.TIOCSTI, b'x')\n    except OSError: pass\n\""
+)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("terminal", [False, True], ids=["without", "with its own"])
+def test_nothing_is_typed_into_the_persons_terminal(config: Config, terminal: bool) -> None:
+    """The agent has one, and a program that it did not start can type into it."""
+
+    def waiting(fd: int) -> int:
+        return int(struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4))[0])
+
+    def work(make: Callable[[], Site]) -> None:
+        site = make()
+        _, theirs = pty.openpty()
+        os.setsid()
+        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+        tty.setraw(theirs)
+        said = _run(site, config, TYPES, tty=terminal)
+        assert waiting(theirs) == 0, said
+        if Path("/proc/sys/dev/tty/legacy_tiocsti").read_text() == "1\n" or os.geteuid() == 0:
+            subprocess.run(["/bin/bash", "-c", TYPES], env=site.environment, check=False)
+            assert waiting(theirs) > 0, "a program with the terminal can"
 
     each_user(work)
 

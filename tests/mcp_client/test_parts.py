@@ -80,6 +80,33 @@ def test_tools_that_cannot_be_told_from_others_or_make_no_sense_are_left_out_by_
     assert all(note.isprintable() and note.isascii() for note in notes)
 
 
+@pytest.mark.parametrize("kind", ["object", "array"])
+def test_a_schema_that_goes_down_without_end_is_left_out_before_anything_walks_it(kind: str) -> None:
+    """64 levels are taken; of a result's schema the deeper one counts as none."""
+
+    def schema(levels: int) -> dict[str, Any]:
+        made: Any = {} if kind == "object" else []
+        for _ in range(levels - 2):
+            made = {"x": made} if kind == "object" else [made]
+        return {"type": "object", "x": made}
+
+    notes: list[str] = []
+    items = [
+        {"name": name, "inputSchema": given, "outputSchema": given if name == "fits" else schema(65)}
+        for name, given in (
+            ("fits", schema(64)),
+            ("less", schema(3)),
+            ("deep", schema(65)),
+            ("abyss", schema(900)),
+        )
+    ]
+    found = {tool.name: tool for tool in definitions(items, notes)}
+    assert sorted(found) == ["fits", "less"]
+    assert found["fits"].digest != found["less"].digest
+    assert (found["fits"].output, found["less"].output) == (schema(64), None)
+    assert [note.partition(" is left out: ")[0] for note in notes] == ["the tool 'deep'", "the tool 'abyss'"]
+
+
 def test_a_tool_that_is_left_out_is_named_as_the_server_spells_it() -> None:
     notes: list[str] = []
     definitions([{"name": "a b", "inputSchema": {"type": "object"}}], notes)

@@ -2,9 +2,10 @@
 
 import itertools
 
+import msgspec
 import pytest
 
-from wisp.messages.tool import Effect
+from wisp.messages.tool import Effect, EffectKind
 from wisp.policy.decide import Policy, decide
 from wisp.policy.modes import MODES, judge
 from wisp.policy.rules import BadRule, Rules, parse_rule
@@ -174,3 +175,18 @@ def test_what_is_no_rule_is_refused_with_an_example(text: str) -> None:
 def test_a_reason_names_the_rule() -> None:
     policy = Policy("ask", ROOT, Rules(deny=(parse_rule("edit(a)"),)))
     assert "deny 'edit(a)'" in decide("edit", [WRITE_IN], policy).reason
+
+
+OWN = Policy("auto", ROOT, sandboxed=True, own=(f"{ROOT}/h/Config",), shown=(f"{ROOT}/h/config/output",))
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_the_agents_own_files_are_a_persons_decision_each_time_wherever_they_lie(kind: EffectKind) -> None:
+    """Also in the workspace, in another case, and where a rule allows everything; not what merely begins alike."""
+    ruled = msgspec.structs.replace(OWN, rules=Rules(allow=(parse_rule("write"), parse_rule("read"))))
+    for path in ("h/Config/settings.toml", "h/CONFIG/x/y", "h/config"):
+        decision = decide(kind, [Effect(kind, f"{ROOT}/{path}", True)], OWN)
+        assert (decision.verdict, "own settings" in decision.reason) == ("ask", True), path
+    for path in ("h/Config2/x", "h/config/output/1", "h/x"):
+        assert decide(kind, [Effect(kind, f"{ROOT}/{path}", True)], OWN).verdict == "allow", path
+    assert decide("write", [Effect("write", f"{ROOT}/h/Config/a", True)], ruled).verdict == "ask"

@@ -435,6 +435,29 @@ def test_a_limit_that_cannot_be_read_is_not_a_run_without_it(setting: str, progr
     assert "ignored" not in told
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("max_turn = 1\n", "did you mean 'max_turns'?"),
+        ("[permission]\ndeny = ['read(**/.env)']\n", "did you mean 'permissions'?"),
+        ("[permissions]\ndenny = ['read(**/.env)']\n", "did you mean 'deny'?"),
+        ("[limits]\nmax_cost = 1\n", "at the top of the file"),
+    ],
+)
+def test_a_limit_in_another_spelling_is_not_a_run_without_it(text: str, named: str, program: Program) -> None:
+    """Any other name that is none stays a note, and the run goes on."""
+    path = program.home / "config" / "settings.toml"
+    settings = path.read_text()
+    path.write_text(
+        "modle = 'x'\n" + settings + text if text[0] == "[" else "modle = 'x'\n" + text + settings
+    )
+    done = program.run("-p", "hi")
+
+    _clean(done)
+    assert done.returncode == 3
+    assert named in done.stderr and "modle" not in done.stderr
+
+
 def test_a_model_that_its_provider_does_not_list_is_named_with_those_it_does(program: Program) -> None:
     """A slip of the pen is no request; an address given by hand may serve anything."""
     slip = program.run("-p", "x", "--model", "local/test-modle")

@@ -169,6 +169,36 @@ def test_a_rule_that_is_none_ends_everything_that_would_rely_on_the_rules(tmp_pa
     assert program.run("-p", "hi", "--deny", "bash(rm *").returncode == 2
 
 
+def test_a_corpus_is_judged_line_by_line_and_what_is_not_as_expected_fails(tmp_path: Path) -> None:
+    program = Program(tmp_path / "home", tmp_path / "work")
+    path = program.home / "config" / "settings.toml"
+    path.write_text(
+        path.read_text() + '[permissions]\nallow = ["bash(make test)"]\ndeny = ["bash(git push)"]\n'
+    )
+    rows = [
+        "# ours",
+        "",
+        "allow\tmake test",
+        "ask\tmake test; rm x",
+        "deny\tgit push",
+        "ls",
+        "allow\tls -la\t",
+    ]
+    corpus = program.project / "corpus"
+    corpus.write_bytes("\n".join(rows).encode() + b"\ndeny\tcat caf\xe9\x1b]0;x\x07\n")
+    good = program.run("permissions", "test", "corpus")
+    corpus.write_text("allow\trm -rf x\nask\tmake\n")
+    bad = program.run("permissions", "test", "corpus")
+
+    assert (good.returncode, good.stdout.splitlines()[-1]) == (0, "6 commands, 0 not as expected"), (
+        good.stdout
+    )
+    assert [line.split()[0] for line in good.stdout.splitlines()[:3]] == ["allow", "ask", "deny"]
+    assert "\x1b" not in good.stdout and "Traceback" not in good.stderr
+    assert (bad.returncode, bad.stdout.splitlines()[-1]) == (1, "2 commands, 1 not as expected")
+    assert "rm -rf x" in bad.stdout.splitlines()[0] and "(expected allow)" in bad.stdout.splitlines()[0]
+
+
 def test_a_corpus_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     done = Program(tmp_path / "home", tmp_path / "work").run("permissions", "test", "none.txt")
     assert (done.returncode, done.stderr) == (2, "wisp: none.txt: No such file or directory\n")

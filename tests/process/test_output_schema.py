@@ -91,3 +91,44 @@ def test_a_reference_deep_in_a_schema_that_leads_nowhere_is_told_with_the_answer
     result = json.loads(done.stdout)
     assert (done.returncode, result["subtype"], requests) == (1, "error_schema", 2)
     assert "the schema cannot be applied" in result["error"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "mended"),
+    [
+        ({"type": "object", "properties": {"a": {"pattern": "^(x+)+$"}}}, '{"a": "xx"}'),
+        ({"type": "object", "patternProperties": {"^(x+)+$": {"type": "integer"}}}, '{"xx": 1}'),
+    ],
+)
+def test_a_pattern_that_an_answer_makes_endless_is_a_fault_of_that_answer(
+    tmp_path: Path, schema: dict[str, object], mended: str
+) -> None:
+    """`^(x+)+$` needs 2 to the power of 60 steps on 60 x and a !; what fits is still taken afterwards."""
+    endless = "x" * 60 + "!"
+    with ServerThread([{"text": json.dumps({"a": endless, endless: 1})}, {"text": mended}]) as server:
+        done = program(tmp_path, server, json.dumps(schema)).run(*RUN, timeout=120)
+        asked = json.dumps(server.requests[1].json["messages"])
+
+    assert "takes more than 5 s" in asked
+    assert (done.returncode, json.loads(done.stdout)["structured"]) == (0, json.loads(mended))
+
+
+def test_patterns_are_held_against_answers_as_everything_else(tmp_path: Path) -> None:
+    schema = json.dumps({"type": "object", "properties": {"a": {"pattern": "^[a-c\u00e4]+$"}}})
+    with ServerThread([{"text": '{"a": "abd"}'}, {"text": '{"a": "ab\u00e4"}'}]) as server:
+        done = program(tmp_path, server, schema).run(*RUN)
+        asked = json.dumps(server.requests[1].json["messages"])
+
+    assert "'abd' does not match" in asked
+    assert (done.returncode, json.loads(done.stdout)["structured"]) == (0, {"a": "ab\u00e4"})
+
+
+def test_an_answer_or_a_schema_that_goes_down_without_end_is_told(tmp_path: Path) -> None:
+    """It is no JSON that could be read, and nothing breaks over it."""
+    with ServerThread([{"text": "[" * 100_000}, {"text": "[1]"}]) as server:
+        done = program(tmp_path / "a", server, "{}").run(*RUN)
+    assert (done.returncode, json.loads(done.stdout)["structured"]) == (0, [1])
+    with ServerThread([]) as server:
+        done = program(tmp_path / "s", server, "[" * 100_000).run(*RUN)
+    assert done.returncode == 2
+    assert "nested too deeply" in json.loads(done.stdout)["error"]

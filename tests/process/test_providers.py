@@ -165,3 +165,29 @@ def test_a_stored_response_is_continued_only_with_the_users_word(tmp_path: Path)
             cursors = [request.json.get("previous_response_id") for request in server.requests]
             assert cursors == [None, "resp_1" if allowed else None]
             assert [len(request.json["input"]) for request in server.requests] == [1, 1 if allowed else 3]
+
+
+@pytest.mark.parametrize(
+    ("levels", "effort", "said"),
+    [
+        (
+            'efforts = ["low", "high"]',
+            "bogus",
+            "test-model knows no 'bogus' but low, high; its default is used",
+        ),
+        ('efforts = ["low", "high"]', "low", ""),
+        ("", "bogus", "nothing is known of the levels of test-model; 'bogus' is sent as it is"),
+        ("", "high", ""),
+    ],
+)
+def test_what_becomes_of_an_effort_that_nobody_knows_is_said(
+    levels: str, effort: str, said: str, tmp_path: Path
+) -> None:
+    with ServerThread([{"text": "ok"}]) as server:
+        url = server.base_url("openai-chat")
+        program = Program(tmp_path / "home", tmp_path / "work", url=url, more=levels)
+        done = program.run("-p", "hi", "--effort", effort)
+        sent = server.requests[0].json.get("reasoning_effort")
+    assert done.returncode == 0
+    assert sent == (None if said.endswith("is used") else effort)
+    assert said in done.stderr if said else "effort" not in done.stderr

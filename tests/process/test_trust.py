@@ -132,3 +132,27 @@ def test_a_headless_run_tells_what_it_did_not_read_until_somebody_decided(tmp_pa
     assert undecided.returncode == 0
     for done in (left_out, trusted, revoked):
         assert "not trusted" not in done.stderr
+
+
+def test_wisps_own_settings_and_logins_are_not_touched_unasked_where_the_workspace_holds_them(
+    tmp_path: Path,
+) -> None:
+    """A run in one's home, wherever `WISP_HOME` is in it: what the next run may do is no file like others."""
+    call = {"path": "mine/config/settings.toml", "content": 'permission_mode = "full"\n'}
+    peek = {"path": "mine/state/tokens"}
+    steps = [
+        {"calls": [{"name": "write", "arguments": call}, {"name": "read", "arguments": peek}]},
+        {"calls": [{"name": "write", "arguments": {**call, "path": "other/config/settings.toml"}}]},
+        {"text": "done"},
+    ]
+    with ServerThread(steps) as server:
+        program = Program(tmp_path / "mine", tmp_path, url=server.base_url("openai-chat"))
+        (tmp_path / "mine" / "state").mkdir()
+        (tmp_path / "mine" / "state" / "tokens").write_text("a token")
+        before = (tmp_path / "mine" / "config" / "settings.toml").read_text()
+        done = program.run("-p", "go", "--permission-mode", "auto", "--allow", "write")
+        told = [text for _, text in server.requests[-1].results]
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "mine" / "config" / "settings.toml").read_text() == before
+    assert ["own settings" in text for text in told] == [True, True, False]
+    assert (tmp_path / "other" / "config" / "settings.toml").exists()

@@ -161,14 +161,34 @@ def test_without_room_for_snapshots_the_run_goes_on_and_says_so(tmp_path: Path) 
 
 
 def test_a_lost_deny_rule_never_falls_open(tmp_path: Path) -> None:
-    """Full and auto refuse to start while part of the permissions cannot be read; asking modes go on."""
+    """No mode asks before everything, so none begins; a lost permission to do something is asked about."""
     with ServerThread([{"text": "ok"}, {"text": "ok"}]) as server:
         program = _start(tmp_path, server)
         path = program.home / "config" / "settings.toml"
-        path.write_text(path.read_text() + "\n[permissions]\ndeny = 5\n")
+        settings = path.read_text()
+        path.write_text(settings + "\n[permissions]\ndeny = 5\n")
+        denied = [program.run("-p", "go", "--permission-mode", mode) for mode in ("full", "ask")]
+        path.write_text(settings + "\n[permissions]\nallow = 5\n")
         full = program.run("-p", "go", "--permission-mode", "full")
         ask = program.run("-p", "go")
 
-    assert full.returncode == 3
-    assert "permissions" in full.stderr
-    assert ask.returncode == 0
+    assert [run.returncode for run in (*denied, full, ask)] == [3, 3, 3, 0]
+    assert all("permissions" in run.stderr for run in (*denied, full))
+
+
+@pytest.mark.parametrize("kept", ["home", "--session-dir"])
+def test_a_run_in_the_folder_that_wisp_keeps_its_own_files_in_is_undone_too(
+    tmp_path: Path, kept: str
+) -> None:
+    """Somebody's home, or sessions kept in the project: the session itself is no file that the run changed."""
+    with ServerThread([_bash("echo new > new.txt"), {"text": "done"}]) as server:
+        home = tmp_path if kept == "home" else tmp_path / "home"
+        program = Program(home, tmp_path, url=server.base_url("openai-chat"))
+        where = ("--session-dir", "sessions") if kept == "--session-dir" else ()
+        program.run("-p", "go", "--permission-mode", "full", *where)
+    assert (tmp_path / "new.txt").exists()
+    done = program.run("undo", "--yes", *where)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "new.txt").exists()
+    assert program.run("redo", "--yes", *where).returncode == 0
+    assert (tmp_path / "new.txt").exists()

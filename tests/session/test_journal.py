@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -249,3 +250,46 @@ def test_closing_twice_does_nothing(path: Path) -> None:
     journal = FileJournal(str(path))
     journal.close()
     journal.close()
+
+
+def _replaced(path: Path) -> None:
+    other = path.with_suffix(".other")
+    other.write_bytes(b"")
+    other.replace(path)
+
+
+@pytest.mark.parametrize(
+    ("meddle", "said"),
+    [
+        (lambda path: path.unlink(), "was removed"),
+        (_replaced, "was removed"),
+        (lambda path: os.truncate(path, 10), "instead of"),
+        (lambda path: path.write_bytes(b""), "instead of"),
+        (lambda path: path.write_bytes(path.read_bytes() + b"x"), "instead of"),
+    ],
+)
+@pytest.mark.parametrize("sync", [False, True])
+def test_what_is_written_after_somebody_removed_or_changed_the_file_is_never_acknowledged(
+    path: Path, meddle: Callable[[Path], object], said: str, sync: bool
+) -> None:
+    """Written to a file without a name, or behind a lost beginning, it would be kept nowhere."""
+    journal = FileJournal(str(path))
+    journal.load()
+    journal.append(THREE[:2], sync=True)
+    meddle(path)
+    left = path.read_bytes() if path.exists() else b""
+    with pytest.raises(StorageFailed, match=said):
+        journal.append(THREE[2:], sync=sync)
+    journal.close()
+    assert (path.read_bytes() if path.exists() else b"") == left
+
+
+def test_a_file_that_was_moved_is_written_on(path: Path) -> None:
+    """It is all there, under its new name."""
+    journal = FileJournal(str(path))
+    journal.load()
+    journal.append(THREE[:2], sync=True)
+    path.rename(path.with_name("moved.jsonl"))
+    journal.append(THREE[2:], sync=True)
+    journal.close()
+    assert list(load(path.with_name("moved.jsonl")).records) == THREE

@@ -15,7 +15,8 @@ from tools.conftest import Bench
 from wisp.messages.tool import ToolFailure
 from wisp.tools.edit import Change
 from wisp.tools.planning import plan_edits
-from wisp.workspace.text import DEFAULT_FALLBACKS
+from wisp.workspace.errors import Refused
+from wisp.workspace.text import DEFAULT_FALLBACKS, decode
 
 SOAK = os.environ.get("WISP_SOAK") == "1"
 
@@ -236,15 +237,43 @@ def test_a_tolerant_match_never_touches_other_lines(
     assert result.endswith("".join(text + style for text in texts[last:]).encode())
 
 
-@settings(max_examples=500, deadline=None)
-@given(before=lines, old=lines, after=lines, new=lines)
-def test_an_edit_and_its_inverse_restore_the_file(before: str, old: str, after: str, new: str) -> None:
-    before, old, after, new = (words.replace("\r", "") for words in (before, f"<{old}>", after, f"[{new}]"))
-    data = (before + old + after).encode()
+contents = st.one_of(
+    st.binary(max_size=40),
+    st.tuples(lines, st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1", "gbk"])).map(
+        lambda made: made[0].encode(made[1], "ignore")
+    ),
+)
+
+
+@pytest.mark.timeout(3600)
+@settings(max_examples=100_000 if SOAK else 2000, deadline=None)
+@given(data=contents, first=st.integers(0, 40), length=st.integers(1, 12), new=lines)
+def test_an_edit_and_its_inverse_restore_the_file(data: bytes, first: int, length: int, new: str) -> None:
+    """Of any bytes: refused, or nothing else differs, and the way back leads back."""
     try:
-        there = edited(data, (old, new), fallbacks=())
-        back = edited(there, (new, old), fallbacks=())
-    except ToolFailure:
+        decoded = decode(data)
+    except Refused as refused:
+        with pytest.raises(ToolFailure) as caught:
+            edited(data, ("a", "b"))
+        assert caught.value.code == refused.code
+        return
+    first = first % (len(decoded.text) + 1)
+    old = decoded.text[first : first + length]
+    new = new.replace("\r", "")
+    assume(old.strip() and "\r" not in decoded.text)
+    try:
+        there = edited(data, (old, new))
+    except ToolFailure as failure:
+        assert failure.code in ("not_unique", "no_change", "unencodable")
+        return
+    head, tail = data[: decoded.offset(first)], data[decoded.offset(first + len(old)) :]
+    assert there.startswith(head) and there.endswith(tail) and len(there) >= len(head) + len(tail)
+    written = there[len(head) : len(there) - len(tail)]
+    assert written == new.encode(decoded.form.encoding)
+    try:
+        again = decode(there).form == decoded.form  # what remains may look like another encoding
+        back = edited(there, (new, old)) if again and new.strip() else data
+    except (Refused, ToolFailure):
         return
     assert back == data
 

@@ -8,6 +8,7 @@ import enum
 import json
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -211,9 +212,67 @@ async def test_what_a_function_raises_is_told_to_the_model(asynchronous: bool) -
     assert (await run(made, how="bad luck")).text == "error (failed): ValueError: bad luck"
     known = await run(made, how="known")
     assert (known.code, known.is_error) == ("not_found", True)
-    if not asynchronous:
-        assert (await run(made, how="exit")).text == "error (failed): SystemExit: 3"
-        assert (await run(made, how="stop")).code == "failed"
+    assert (await run(made, how="exit")).text == "error (failed): SystemExit: 3"
+    assert (await run(made, how="stop")).code == "failed"
+    long = (await run(made, how="x" * 1_000_000)).text
+    assert len(long) < 50_100, "no more than of a result"
+    assert long.endswith(" bytes]")
+
+
+class _Mute(Exception):
+    def __str__(self) -> str:
+        raise ValueError("it has no words")
+
+
+class _Hollow:
+    def __repr__(self) -> str:
+        raise RuntimeError("it has no words either")
+
+
+def _nested() -> list[Any]:
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+def _endless() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("make", [_nested, _endless, _Hollow, lambda: {"\udcff": 1}, lambda: 10**6000])
+async def test_what_cannot_be_told_of_a_result_is_an_error_of_its_call(
+    make: Callable[[], Any], asynchronous: bool
+) -> None:
+    """Whatever a program returns, the run it belongs to goes on."""
+
+    def give() -> Any:
+        return make()
+
+    async def give_later() -> Any:
+        return make()
+
+    outcome = await run(tool(give_later) if asynchronous else tool(give))
+    assert (outcome.code, outcome.is_error) == ("failed", True)
+    assert "cannot be told" in outcome.text
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_an_exception_that_fails_to_speak_is_told_by_its_kind(asynchronous: bool) -> None:
+    """Nobody waits for ever for what was lost with it."""
+
+    def fails() -> None:
+        raise _Mute
+
+    async def fails_later() -> None:
+        raise _Mute
+
+    async with asyncio.timeout(30):
+        outcome = await run(tool(fails_later) if asynchronous else tool(fails))
+    assert outcome.text == "error (failed): _Mute"
 
 
 async def test_results_are_text_json_or_as_they_are_and_never_too_long() -> None:

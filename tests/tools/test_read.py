@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import random
 import tracemalloc
 from pathlib import Path
 
@@ -168,3 +169,27 @@ def test_names_that_are_no_text_can_be_written_down(bench: Bench) -> None:
     assert prepared.effects[0].target.endswith("caf\\xe9.txt")
     assert len(prepared.digest()) == 64
     assert bench.run(prepared).text == "x"
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("ending", ["", "\n"])
+def test_any_window_holds_the_lines_that_counting_from_the_top_gives(
+    bench: Bench, seed: int, ending: str
+) -> None:
+    """Lines of any length around the sizes in which a file is looked through."""
+    chance = random.Random(seed)
+    lengths = [chance.choice((0, 1, 40, 65_535, 65_536, 65_537 - 41)) for _ in range(chance.randrange(1, 9))]
+    lines = [f"{number:x}" + "x" * length for number, length in enumerate([*[3] * 400, *lengths, *[0] * 300])]
+    chance.shuffle(lines)
+    (bench.folder / "f").write_text("\n".join(lines) + ending)
+    for first in (1, 2, chance.randrange(1, len(lines)), len(lines) - 1, len(lines)):
+        limit = chance.randrange(1, 6)
+        rows = bench.call("read", path="f", offset=first, limit=limit).text.split("\n")
+        wanted = lines[first - 1 : first - 1 + limit]
+        room = 50_000
+        for number, line in enumerate(wanted):
+            if len(line) + 1 > room + 1:
+                assert number > 0 or line.startswith(rows[0])  # told to be cut, or left to the next window
+                break
+            room -= len(line) + 1
+            assert rows[number] == line

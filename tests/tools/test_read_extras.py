@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -260,10 +261,21 @@ def _slow(pages: int) -> bytes:
 def test_reading_a_pdf_that_takes_long_settles_at_once_when_it_is_stopped(bench: Bench) -> None:
     (bench.folder / "slow.pdf").write_bytes(_slow(20))
     prepared, stop = bench.prepare("read", path="slow.pdf"), StopToken()
-    timer = threading.Timer(0.3, stop.stop)
+    readers = []
+
+    def ours() -> bytes:  # other tests may read at this moment
+        argv = ["pgrep", "-f", "-P", str(os.getpid()), "pdfpages.py"]
+        return subprocess.run(argv, capture_output=True, check=False).stdout
+
+    def halt() -> None:
+        while not readers or not readers[-1]:
+            readers.append(ours())
+        stop.stop()
+
+    timer = threading.Thread(target=halt, daemon=True)
     timer.start()
     assert bench.run(prepared, stop).code == "cancelled"
-    assert not subprocess.run(["pgrep", "-f", "pdfpages.py"], capture_output=True, check=False).stdout
+    assert readers[-1] and not ours()
 
 
 @pytest.mark.parametrize(("memory", "seconds"), [(60 << 20, 60), (1 << 30, 1)])

@@ -36,6 +36,22 @@ def test_marked_encodings_are_kept(bench: Bench) -> None:
     assert (bench.folder / "b").read_bytes() == b"\xef\xbb\xbf" + "ü\n".encode()
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+def test_an_encoding_without_a_mark_is_kept_or_refused_before_anything_is_written(
+    bench: Bench, encoding: str
+) -> None:
+    """A line that the diff does not show keeps its very bytes."""
+    old = "naïve\x81 ÿ\n1\n" if encoding == "latin-1" else "naïve € ÿ\n1\n"
+    (bench.folder / "f").write_bytes(old.encode(encoding))
+    assert bench.call("read", path="f").text.startswith(old.split("\n")[0])
+    done = bench.call("write", path="f", content=old.replace("1", "é"))
+    assert (bench.folder / "f").read_bytes() == old.replace("1", "é").encode(encoding)
+    assert done.details["diff"].splitlines()[3:] == [f" {old.split(chr(10))[0]}", "-1", "+é"]
+    refused = bench.call("write", path="f", content="中\n")
+    assert refused.code == "unencodable" and "delete it first" in refused.text
+    assert (bench.folder / "f").read_bytes() == old.replace("1", "é").encode(encoding)
+
+
 def test_a_file_that_appears_or_changes_after_preparing_is_kept(bench: Bench) -> None:
     new = bench.prepare("write", path="f", content="mine\n")
     (bench.folder / "f").write_text("theirs\n")

@@ -110,6 +110,14 @@ tree = st.recursive(
             "a\0needle\n",
             "",
             "no newline needle",
+            "caf\xe9 needle \x81\nneedle\xff\n".encode("latin-1"),
+            "\u4e2d needle\nneedle \u6587\n".encode("gbk"),
+            "\u4e2d needle\nneedle \u6587\n".encode(),
+            b"\xff\xfe" + "\xe9 needle\r\nneedle \ud83d\ude00\n".encode("utf-16-le", "surrogatepass"),
+            b"\xfe\xff" + "\xe9 needle\nq".encode("utf-16-be"),
+            b"\xef\xbb\xbfneedle\n\xc3\xa9 needle\n",
+            b"\xc3(needle\nne\xe2\x80edle needle\n\xf0\x9f needle",
+            b"one\rneedle\rtwo\n",
         ]
     ),
     lambda inner: st.fixed_dictionaries(
@@ -136,7 +144,7 @@ def grow(folder: Path, entries: dict[str, object]) -> None:
         if isinstance(entry, dict):
             grow(folder / name, entry)
         else:
-            (folder / name).write_bytes(str(entry).encode())
+            (folder / name).write_bytes(entry if isinstance(entry, bytes) else str(entry).encode())
     if len(entries) % 3 == 0:
         (folder / "loop").symlink_to("..")
         (folder / "link.py").symlink_to("y.py")
@@ -177,8 +185,9 @@ def test_every_tree_gives_the_same_answers(
     "pattern",
     ["def \\w+\\(", "import os$", "^class ", "[[:upper:]]{6,}", "(?i)RAISE", "\\bself\\b.*\\bNone", "é|ü"],
 )
-def test_real_sources_give_the_same_answers(pattern: str) -> None:
-    top = Path(os.__file__).parent / "email"
+@pytest.mark.parametrize("package", ["email", "xml", "asyncio"])
+def test_real_sources_give_the_same_answers(package: str, pattern: str) -> None:
+    top = Path(os.__file__).parent / package
     query = Query(pattern, most=500)
     expected = grep(top, ENGINES[0], query)
     for engine in ALL:
@@ -356,12 +365,52 @@ def test_a_ripgrep_inside_the_project_is_never_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ALL)
+def test_a_line_that_is_not_utf8_is_shown_as_read_shows_it_and_found_by_its_bytes(
+    tmp_path: Path, engine: str
+) -> None:
+    """As ripgrep: a letter beyond ASCII in a pattern means its UTF-8."""
+    (tmp_path / "l.txt").write_bytes("naïve needle “x”\n".encode("cp1252"))
+    (tmp_path / "u.txt").write_text("naïve needle “x”\n")
+    rows = [("l.txt", 1, "naïve needle “x”", True), ("u.txt", 1, "naïve needle “x”", True)]
+    assert grep(tmp_path, engine, Query("needle")) == rows
+    assert grep(tmp_path, engine, Query("naïve")) == rows[1:]
+    (tmp_path / "long").write_bytes(("é" * 900 + "needle" + "ü" * 900).encode("cp1252"))
+    shown = grep(tmp_path, engine, Query("needle"), "long")[0][2]
+    assert shown == f"[653 more chars]...{'é' * 247}needle{'ü' * 247}...[+653 more chars]"
+    gbk = tmp_path / "g"
+    gbk.mkdir()
+    (gbk / "g.txt").write_bytes("中文 needle\n".encode("gbk"))
+    workspace = Workspace(str(gbk))
+    try:
+        program = ENGINES[-1] if engine == "boxed" else engine
+        of_gbk = Searcher(workspace, os.environ["PATH"], time.monotonic, engine=program, encodings=("gbk",))
+        hits = of_gbk.grep(workspace.place("."), Query("needle"), StopToken()).hits
+        assert [hit.text for hit in hits] == ["中文 needle"]
+    finally:
+        workspace.close()
+
+
+@pytest.mark.parametrize("engine", ALL)
+def test_a_file_of_a_hundred_megabytes_is_searched_and_one_that_is_not_is_no_empty_answer(
+    tmp_path: Path, engine: str
+) -> None:
+    with (tmp_path / "big").open("wb") as file:
+        file.write(b"a line of text\n" * 7_000_000 + b"the needle\n")
+        assert file.tell() > 100 << 20
+    assert grep(tmp_path, engine, Query("need.e")) == [("big", 7_000_001, "the needle", True)]
+    os.truncate(tmp_path / "big", (256 << 20) + 1)
+    with pytest.raises(Refused) as caught:
+        grep(tmp_path, engine, Query("need.e"), "big")
+    assert caught.value.code == "too_large"
+
+
+@pytest.mark.parametrize("engine", ALL)
 def test_odd_names_and_bytes_survive(tmp_path: Path, engine: str) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt")).write_bytes(b"caf\xe9 needle\n")
     (tmp_path / "new\nline.txt").write_text("needle\n")
     found = grep(tmp_path, engine, Query("needle"))
     assert [hit[0] for hit in found] == [os.fsdecode(b"caf\xe9.txt"), "new\nline.txt"]
-    assert found[0][2] == "caf\ufffd needle"
+    assert found[0][2] == "café needle"
     assert len(find(tmp_path, engine, "*.txt")) == 2
     (tmp_path / "bytes").write_bytes(b"\xe9\xe8 ok\nab\xe9\n\xe9\n")
     for pattern, lines in (

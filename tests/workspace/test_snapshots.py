@@ -258,3 +258,37 @@ def test_after_any_sequence_of_writes_the_tree_equals_the_earlier_snapshot(seed:
     folder.undo(states[-1][1], states[0][1])
     assert states[-1][0] == shape(folder.top)
     assert compare(folder.snapshots.load(states[-1][1]), folder.snapshots.load(folder.snapshots.take())) == []
+
+
+def test_what_is_set_apart_is_neither_kept_nor_put_back(folder: Folder, tmp_path: Path) -> None:
+    """Where the agent keeps its own files in the folder: they change while it works, and are not the work."""
+    inner = folder.top / "sub" / "state"
+    inner.mkdir()
+    (inner / "log").write_text("one\n")
+    apart = [str(inner), str(tmp_path / "elsewhere")]
+    snapshots = Snapshots(folder.fd, str(folder.top), folder.store, str(tmp_path / "journals"), apart)
+    before = snapshots.load(snapshots.take())
+    (inner / "log").write_text("two\n")
+    (folder.top / "a.py").write_text("a = 2\n")
+    after = snapshots.load(snapshots.take())
+    (inner / "log").write_text("three\n")
+    assert not [path for path in {**before, **after} if path.startswith("sub/state")]
+    assert [change.path for change in snapshots.restore((before, after))] == ["a.py"]
+    assert (inner / "log").read_text() == "three\n"
+
+
+def test_a_folder_too_large_to_be_covered_is_said_to_be_before_anything_is_copied(
+    folder: Folder, tmp_path: Path
+) -> None:
+    """By its number of paths, or by more bytes than the store may hold; ignored files do not count."""
+    there = len(shape(folder.top))
+    args = (folder.fd, str(folder.top))
+    assert Snapshots(*args, ObjectStore(str(tmp_path / "s1")), str(tmp_path / "j"), most=there).take()
+    with pytest.raises(StoreFull, match=f"more than {there - 1} files and folders"):
+        Snapshots(*args, ObjectStore(str(tmp_path / "s2")), str(tmp_path / "j"), most=there - 1).take()
+    (folder.top / "big").write_bytes(bytes(5_000))
+    with pytest.raises(StoreFull, match="more than 5,000 bytes that are not ignored"):
+        Snapshots(*args, ObjectStore(str(tmp_path / "s3"), 5_000), str(tmp_path / "j")).take()
+    (folder.top / ".gitignore").write_text("big\n")
+    assert Snapshots(*args, ObjectStore(str(tmp_path / "s4"), 5_000), str(tmp_path / "j")).take()
+    assert not (tmp_path / "s2").exists() and not (tmp_path / "s3").exists()

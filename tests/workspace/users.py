@@ -19,11 +19,16 @@ _SHUT = [str(place) for place in Path(__file__).resolve().parents if not place.s
 """Folders above the checkout that only their owner can enter, as a home of root's is."""
 
 
-def as_user(work: Callable[[], object], uid: int = NOBODY) -> None:
-    """Run `work` in a child process as `uid` when we are root, as ourselves otherwise; fail if it fails."""
+def need_open_checkout(uid: int) -> None:
+    """Skip the test, in CI fail it, where user `uid` cannot enter the checkout."""
     if _SHUT and os.geteuid() != uid:
         said = f"an ordinary user cannot enter {_SHUT[-1]}, where the checkout is; clone it elsewhere"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(said)
+
+
+def as_user(work: Callable[[], object], uid: int = NOBODY) -> None:
+    """Run `work` in a child process as `uid` when we are root, as ourselves otherwise; fail if it fails."""
+    need_open_checkout(uid)
     read, write = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

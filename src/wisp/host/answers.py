@@ -1,13 +1,15 @@
 """A final answer that has to be JSON of a given shape: checked when the run would end, mended once.
 
 Owns the reading of the schema and the one repair round; the shape may also be a program's own type.  The
-validator is `jsonschema`, imported only where a schema is given.  Follows JSON Schema in the draft that the
+validator (`judging`) is imported only where a schema is given.  Follows JSON Schema in the draft that the
 schema names, else 2020-12.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +17,10 @@ import msgspec
 
 from wisp.host.client import OpenFailed
 from wisp.host.events import AnswerChecked
-from wisp.host.settings import whole_file
+from wisp.host.given import whole_file
 from wisp.loop.boundary import At, Boundary, Decision, NoBoundary
 from wisp.loop.events import Event
+from wisp.messages.codec import ascii_json
 from wisp.messages.content import Text
 from wisp.messages.ids import Clock
 from wisp.messages.message import AssistantMessage, UserMessage
@@ -26,9 +29,11 @@ WISH = (
     "Your final answer is read by a program: nothing but one JSON value, valid against this JSON Schema, "
     "without any text around it.\n"
 )
-_BROKEN = "the schema cannot be applied: "
 _PROBES: tuple[Any, ...] = (None, {}, [], "", 0)
 """One value of each type: a schema that fails on these fails on every answer."""
+SECONDS = 5
+"""Of the processor's time, for the regular expressions of a schema on one answer."""
+_PATTERNS = frozenset({"pattern", "patternProperties"})
 _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
 
 
@@ -41,6 +46,8 @@ def read_schema(path: str) -> Any:
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import Draft202012Validator, validator_for
 
+    from wisp.host.judging import BROKEN, judge_of
+
     try:
         schema = msgspec.json.decode(whole_file(path))
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
@@ -50,8 +57,10 @@ def read_schema(path: str) -> Any:
         raise OpenFailed(f"{path} is no JSON: {exc}", 2) from None
     except SchemaError as exc:
         raise OpenFailed(f"{path} is no JSON Schema: {exc.message}", 2) from None
-    judge = schema_judge(schema)
-    if broken := next((said for value in _PROBES if (said := judge(value)).startswith(_BROKEN)), ""):
+    except RecursionError:
+        raise OpenFailed(f"{path} is nested too deeply", 2) from None
+    judge = judge_of(schema)
+    if broken := next((said for value in _PROBES if (said := judge(value)).startswith(BROKEN)), ""):
         raise OpenFailed(f"{path}: {broken}", 2)
     return schema
 
@@ -61,24 +70,55 @@ Judge = Callable[[Any], str]
 
 
 def schema_judge(schema: Any) -> Judge:
-    """Holds values against what `read_schema` gave; nothing that it refers to is fetched."""
-    from jsonschema.validators import Draft202012Validator, validator_for
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
+    """Holds values against what `read_schema` gave; nothing that it refers to is fetched.
 
-    nothing: Registry[Any] = Registry()
-    validator = validator_for(schema, default=Draft202012Validator)(schema, registry=nothing)
+    Regular expressions are applied by a process of its own, which has `SECONDS` of the processor's time.
+    """
+    from wisp.host.judging import judge_of
 
-    def judge(value: Any) -> str:
-        try:
-            error = next(iter(validator.iter_errors(value)), None)
-        except Unresolvable as exc:
-            return f"{_BROKEN}{exc.ref!r} is not in it"
-        except RecursionError:
-            return f"{_BROKEN}a $ref in it leads back to itself"
-        return f"{error.message[:300]} (at {error.json_path})" if error is not None else ""
+    return judge_of(schema) if not _has_patterns(schema) else lambda value: _apart(schema, value)
 
-    return judge
+
+def _has_patterns(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        return not _PATTERNS.isdisjoint(schema) or any(map(_has_patterns, schema.values()))
+    return isinstance(schema, list) and any(map(_has_patterns, schema))
+
+
+def _apart(schema: Any, value: Any) -> str:
+    """The same verdict from a process that is ended when it takes too long."""
+    import tempfile
+
+    from wisp.host import judging
+    from wisp.workspace.process import run
+    from wisp.workspace.stop import StopToken
+
+    said = bytearray()
+    needed = ("jsonschema", "referencing", "attrs", "rpds")
+    folders = {os.path.dirname(os.path.dirname(str(sys.modules[name].__file__))) for name in needed}
+    nowhere = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with tempfile.TemporaryFile() as given:
+            given.write(ascii_json([schema, value]))
+            given.seek(0)
+            run(
+                [sys.executable, "-I", "-S", os.path.abspath(judging.__file__), *folders, str(SECONDS)],
+                cwd=nowhere,
+                env={"LC_ALL": "C.UTF-8"},
+                timeout=float("inf"),  # the processor's time bounds it, and it waits for nobody
+                stop=StopToken(),
+                now=lambda: 0.0,
+                output=said.extend,
+                errors=len,
+                guarded=False,
+                stdin=given.fileno(),
+            )
+        verdict: str = msgspec.json.decode(said, type=str)
+        return verdict
+    except msgspec.MsgspecError:
+        return f"holding it against the schema takes more than {SECONDS} s, or more memory than it is worth"
+    finally:
+        os.close(nowhere)
 
 
 class AnswerCheck:
@@ -121,7 +161,7 @@ def _judged(judge: Judge, text: str) -> tuple[Any, str]:
     fenced = _FENCED.fullmatch(text)
     try:
         value = msgspec.json.decode((fenced[1] if fenced else text).encode())
-    except (msgspec.DecodeError, UnicodeEncodeError) as exc:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as exc:
         return None, f"it is no JSON ({exc})"
     problem = judge(value)
     return (None, problem) if problem else (value, "")

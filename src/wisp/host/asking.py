@@ -23,6 +23,11 @@ from wisp.providers.transport import Transport
 DEAD_AFTER = 90.0
 """Seconds after which a headless run gives up an endpoint that never answered."""
 
+MOST_RECORDED = 1 << 30
+"""Bytes of a recording that is played back."""
+
+_USUAL_EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
+
 Told = Callable[[str, str], None]
 """Takes a provider's name and a key that replaces the one it had."""
 
@@ -92,8 +97,18 @@ async def model_service(
         return _provider(choice, renewals, path, env, clock, transport, settings)
 
     provider = _with_fallbacks(build(choice), others, build)
-    notes += catalogue_notes(catalogue)
+    notes = [*notes, *catalogue_notes(catalogue), *_effort_notes(settings.effort, choice.model)]
     return ModelService(provider, choice.model, (choice, *others), tuple(notes), transport, renewals)
+
+
+def _effort_notes(effort: str, model: ModelInfo) -> tuple[str, ...]:
+    """What becomes of a level that the model does not know, or that nobody knows."""
+    if effort and model.efforts and effort not in model.efforts:
+        levels = ", ".join(model.efforts)
+        return (f"effort: {model.id} knows no {effort!r} but {levels}; its default is used",)
+    if effort and not model.efforts and effort not in _USUAL_EFFORTS:
+        return (f"effort: nothing is known of the levels of {model.id}; {effort!r} is sent as it is",)
+    return ()
 
 
 def _provider(
@@ -134,10 +149,11 @@ def _transport(request: OpenRequest, env: Mapping[str, str], choices: Sequence[C
     """The network, a recording of it, or one played back."""
     keys = [choice.endpoint.key.reveal() for choice in choices]
     if request.replay:
-        from wisp.providers.replayed import ReplayTransport, load_recording
+        from wisp.host.given import whole_file
+        from wisp.providers.replayed import ReplayTransport, recording_in
 
         try:
-            recording = load_recording(request.replay)
+            recording = recording_in(whole_file(request.replay, MOST_RECORDED), request.replay)
             return ReplayTransport(
                 recording.exchanges, strict=True, recorded=recording.variables, secrets=keys
             )

@@ -156,7 +156,7 @@ async def _open(request: OpenRequest, own: Overrides, external: External) -> Ses
     external.begin(configured, workspace, env, clock, box, talks)
     stack = instruction_stack(configured, workspace, clock, own.prompt)
     ledger = ReadLedger(request.buffers)
-    hooks = make_hooks(settings, workspace, child_env, clock, ledger, extensions)
+    hooks = make_hooks(settings, workspace, child_env, clock, ledger, extensions, box)
     built_in = built_in_tools(workspace, child_env, configured, clock, box, backgrounds, ledger)
     asked, fixed = own.approver or pending, own.provider is not None
     more = partial(outside_tools, external, extensions)
@@ -307,7 +307,7 @@ def _file_history(storage: Storage, workspace: Workspace, configured: Configured
         return None
     from wisp.host.undo import snapshots_of
 
-    return snapshots_of(workspace, configured.paths.state)
+    return snapshots_of(workspace, configured.paths.state, configured.session_base)
 
 
 def _connect(

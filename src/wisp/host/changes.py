@@ -34,12 +34,13 @@ class FileChanged(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-def changes(cwd: str, state_folder: str, steps: list[FileStep]) -> list[FileChanged]:
+def changes(cwd: str, state_folder: str, session_base: str, steps: list[FileStep]) -> list[FileChanged]:
     """Every file that the steps changed, from the first snapshot to the last.
 
     Args:
         cwd: the session's folder.
         state_folder: wisp's own.
+        session_base: where sessions are kept.
         steps: those that were not undone, oldest first.
 
     Raises:
@@ -53,7 +54,7 @@ def changes(cwd: str, state_folder: str, steps: list[FileStep]) -> list[FileChan
     except Refused as exc:
         raise OSError(exc.message) from None
     try:
-        snapshots = snapshots_of(workspace, state_folder)
+        snapshots = snapshots_of(workspace, state_folder, session_base)
         last = steps[-1].after or snapshots.take()
         old, new = snapshots.load(steps[0].before), snapshots.load(last)
         found = []
@@ -85,7 +86,7 @@ def _shown(
         return FileChanged(path, what, note="its content is no longer kept")
     except Refused as exc:
         return FileChanged(path, what, note=exc.message)
-    diff = whole(old, new, path, created=before is None).text
+    diff = whole(old, new, path, created=before is None, deleted=after is None).text
     return FileChanged(path, what, diff, "" if diff else "only its permissions")
 
 
@@ -103,4 +104,5 @@ def _text(snapshots: Snapshots, entry: Entry | None) -> str:
     with tempfile.TemporaryFile() as file:
         snapshots.write_out(entry.content, file.fileno())
         file.seek(0)
-        return text.decode(file.read()).text
+        found = text.decode(file.read())
+        return text.lead(found.form) + found.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -21,15 +22,6 @@ from wisp.host.settings import (
 )
 from wisp.messages.ids import Clock
 from wisp.policy.rules import BadRule, Rule, Rules, is_set, parse_rule
-
-_COUNTED = ("turns", "cost", "tokens", "time")
-_BOUNDS = frozenset(
-    {
-        *(f"{whose}max_{what}" for whose in ("", "session_", "day_") for what in _COUNTED),
-        *("max_repeats", "sandbox", "network", "tools", "permission_mode", "hooks"),
-    }
-)
-
 
 COMMAND_LINE = "the command line"
 """Where options come from, as `origins` names it."""
@@ -56,8 +48,8 @@ class Configured(msgspec.Struct, frozen=True):
     @property
     def lost_bounds(self) -> list[str]:
         """What is wrong with settings that limit a run: going on would be a run without those limits."""
-        bad = [p for p in self.resolved.problems if p.key.partition(".")[0] in _BOUNDS]
-        return [str(problem).replace("; the setting is ignored", "") for problem in bad]
+        bad = [str(problem) for problem in self.resolved.problems if problem.limit]
+        return [re.sub("; (?:the setting|it) is ignored$", "", said) for said in bad]
 
     @property
     def session_base(self) -> str:

@@ -1,13 +1,16 @@
-"""Git for the host's own purposes; nothing of a repository's configuration that runs programs is heeded."""
+"""Git for the host itself: in the sandbox, and nothing of a repository that runs programs is heeded.
+
+It may change the repository's own folder, but not its configuration and hooks, and the folders it is given.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
-from wisp.workspace.process import Ending, quiet_environment, run
-from wisp.workspace.stop import StopToken
+from wisp.workspace.process import Ending, quiet_environment
 
 PATIENCE = 120.0
 """Seconds for one git command."""
@@ -27,12 +30,15 @@ class Git:
 
     Args:
         env: the environment of commands.
-        now: seconds that never go backwards.
+        box: what boxes it.
+        writable: folders that it may change besides the repository's own.
     """
 
-    def __init__(self, env: Mapping[str, str], now: Callable[[], float]) -> None:
+    def __init__(self, env: Mapping[str, str], box: Box, writable: Sequence[str] = ()) -> None:
         self._env = quiet_environment(env)
-        self._now = now
+        self._box = box
+        self._writable = tuple(map(os.path.realpath, writable))
+        self._owns: dict[str, str] = {}
 
     def __call__(self, folder: str, *words: str, more: Mapping[str, str] | None = None) -> bytes:
         """What a git command prints, run in `folder` with the variables `more`.
@@ -41,36 +47,47 @@ class Git:
             GitFailed: there is no git, it ended with another code than 0, or took more than `PATIENCE`.
             OSError: there is no such folder.
         """
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            scoped = self._ran(
-                descriptor, ("config", "--show-scope", "-z", "--get-regexp", "^filter[.]"), {}
-            )[1]
+            scoped = self._ran(folder, ("config", "--show-scope", "-z", "--get-regexp", "^filter[.]"))[1]
             variables = {**(more or {}), **_without_filters(scoped, self._env)}
-            ending, out, err = self._ran(descriptor, words, variables)
+            ending, out, err = self._ran(folder, words, variables, self._own(folder))
         except Refused as exc:
             raise GitFailed(f"git could not be run: {exc}") from None
-        finally:
-            os.close(descriptor)
         if ending.code != 0:
             said = err.decode("utf-8", "replace").strip().splitlines()
             raise GitFailed(said[-1] if said else f"it ended with {ending.how} {ending.code}")
         return out
 
-    def _ran(self, folder: int, words: Sequence[str], more: Mapping[str, str]) -> tuple[Ending, bytes, bytes]:
+    def _own(self, folder: str) -> tuple[str, ...]:
+        """The repository's own folder, where there is one."""
+        if folder not in self._owns:
+            ending, out, _ = self._ran(folder, ("rev-parse", "--git-common-dir"))
+            found = os.path.join(folder, os.fsdecode(out).removesuffix("\n"))
+            self._owns[folder] = os.path.realpath(found) if ending.code == 0 else ""
+        return tuple(filter(None, [self._owns[folder]]))
+
+    def _ran(
+        self,
+        folder: str,
+        words: Sequence[str],
+        more: Mapping[str, str] | None = None,
+        own: Sequence[str] = (),
+    ) -> tuple[Ending, bytes, bytes]:
+        from wisp.workspace.sandbox.gitdirs import frozen
+
         out, err = bytearray(), bytearray()
 
         def take(piece: bytes) -> bool:
             out.extend(piece)
             return len(out) <= MOST_OUTPUT
 
-        ending = run(
+        ending = self._box.tend(
             ["git", *_INERT, *words],
-            cwd=folder,
-            env={**self._env, **_NO_FETCH, **more},
+            folder,
+            [path for path in (*self._writable, *own) if os.path.isdir(path)],
+            [place for path in own for place in frozen(path)],
+            env={**self._env, **_NO_FETCH, **(more or {})},
             timeout=PATIENCE,
-            stop=StopToken(),
-            now=self._now,
             output=take,
             errors=err.extend,
         )

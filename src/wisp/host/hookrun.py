@@ -16,10 +16,11 @@ from typing import Any
 
 import msgspec
 
-from wisp.host.tables import Hook, HookGroup
+from wisp.host.tables import EVENTS, GUARDS, Hook, HookGroup
 from wisp.loop.settle import uncancelled
-from wisp.messages.codec import ascii_json, clean
+from wisp.messages.codec import NotAnObject, ascii_json, clean, strict_object
 from wisp.messages.ids import Clock
+from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.files import read_whole
 from wisp.workspace.process import quiet_environment, run
@@ -35,24 +36,6 @@ MOST_TOLD = 10_000
 MOST_AT_ONCE = 32
 _EXACT = re.compile(r"[\w\-, |]*", re.ASCII)
 
-EVENTS = (
-    "PermissionRequest",
-    "PostCompact",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PreCompact",
-    "PreToolUse",
-    "Notification",
-    "SessionEnd",
-    "SessionStart",
-    "Stop",
-    "SubagentStart",
-    "SubagentStop",
-    "UserPromptSubmit",
-)
-"""Those whose hooks are run."""
-GUARDS = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit"})
-"""Where a hook that is not what was approved blocks: a guard must not vanish by a change of its script."""
 CALLS = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"})
 
 
@@ -75,10 +58,9 @@ class Ran(msgspec.Struct, frozen=True):
         if self.code != 0 or not self.looks_like_json:
             return {}
         try:
-            found = msgspec.json.decode(self.out)
-        except msgspec.DecodeError:
+            return strict_object(self.out)
+        except NotAnObject:  # also what is nested so deeply that nothing could pass it on
             return {}
-        return found if isinstance(found, dict) else {}
 
     @property
     def looks_like_json(self) -> bool:
@@ -135,6 +117,7 @@ class Runner:
         workspace: where commands start.
         env: their environment.
         shell: what runs them.
+        box: where those of a project run; None runs them plainly.
     """
 
     def __init__(
@@ -144,8 +127,9 @@ class Runner:
         env: Mapping[str, str],
         clock: Clock,
         shell: str = "/bin/bash",
+        box: Box | None = None,
     ) -> None:
-        self._groups = groups
+        self._groups, self._box = groups, box
         self._workspace = workspace
         self._clock = clock
         self._shell = shell
@@ -319,17 +303,18 @@ class Runner:
             with tempfile.TemporaryFile() as stdin:
                 stdin.write(payload)
                 stdin.seek(0)
-                ending = run(
-                    argv,
-                    cwd=folder,
-                    env=self._env,
-                    timeout=limit,
-                    stop=stop,
-                    now=self._clock.monotonic,
-                    output=into(out),
-                    errors=into(err),
-                    stdin=stdin.fileno(),
-                )
+                more: dict[str, Any] = {
+                    "env": self._env,
+                    "timeout": limit,
+                    "stop": stop,
+                    "stdin": stdin.fileno(),
+                }
+                more |= {"output": into(out), "errors": into(err)}
+                if hook.of_project and self._box is not None and self._box.prove().kind != "none":
+                    ending, new = self._box.run(argv, **more)
+                    err += f"\nit made {', '.join(new)}".encode() if new else b""
+                else:
+                    ending = run(argv, cwd=folder, now=self._clock.monotonic, **more)
         except (Refused, OSError) as exc:
             return Ran(hook.command, None, "", str(exc))
         finally:

@@ -18,9 +18,10 @@ from wisp.context.prompt import assemble, environment
 from wisp.context.skills import catalogue
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, configure
+from wisp.host.given import whole_file
 from wisp.host.library import TrustBook
 from wisp.host.paths import environment as process_environment
-from wisp.host.settings import absolute, whole_file
+from wisp.host.settings import absolute
 from wisp.host.skills import Skills, find, places
 from wisp.messages.ids import Clock, SystemClock
 from wisp.workspace.errors import Refused

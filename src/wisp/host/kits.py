@@ -64,7 +64,7 @@ def _elsewhere(around: Surroundings, agent: Agent) -> Kit:
     from wisp.host.worktrees import Worktree
 
     configured, clock = around.configured, around.clock
-    made = Worktree(configured.cwd, around.child_env, clock.monotonic)
+    made = Worktree(configured.cwd, around.child_env, around.box)
     moved = msgspec.structs.replace(configured, cwd=made.cwd)
     workspace = Workspace(made.cwd)
     box = make_box(workspace, moved, around.env, clock)

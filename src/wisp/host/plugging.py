@@ -21,6 +21,7 @@ from wisp.loop.boundary import Boundary
 from wisp.messages.ids import Clock
 from wisp.tools.base import Tool
 from wisp.tools.ledger import ReadLedger
+from wisp.workspace.box import Box
 from wisp.workspace.root import Workspace
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def make_hooks(
     clock: Clock,
     ledger: ReadLedger,
     extensions: Extensions | None,
+    box: Box,
 ) -> Hooking | None:
     """The hooks that settings and extensions name; without any, nothing is imported."""
     functions = extensions.functions() if extensions is not None else ()
@@ -64,7 +66,7 @@ def make_hooks(
     from wisp.host.hooking import Hooking
     from wisp.host.hookrun import Runner
 
-    runner = Runner(settings.hooks, workspace, env, clock, settings.shell)
+    runner = Runner(settings.hooks, workspace, env, clock, settings.shell, box)
     runner.functions = functions
     return Hooking(runner, workspace, ledger, clock)
 

@@ -7,7 +7,9 @@ Every setting has a class here; a test fails when one is missing.
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -227,17 +229,24 @@ def admitted(project: ProjectFile, own: Settings, approved: str) -> tuple[Layer,
     for key, value in project.layer.values.items():
         kind = CLASSES.get(key)
         if key == "permissions" and isinstance(value, dict):
-            values[key] = value if trusted else {"deny": value.get("deny", [])}
+            values[key] = (
+                value if trusted else {name: part for name, part in value.items() if name != "allow"}
+            )
         elif key == "mcp_servers":
             continue
         elif kind == "text" or (kind == "executing" and trusted):
             values[key] = _pinned(project, key, value, own, problems)
         elif kind == "narrowing":
             narrow = _narrower(key, value, getattr(own, key))
-            if narrow is not None:
+            if narrow is _NONSENSE:
+                why = f"{key} = {value!r:.100} is none that there can be"
+                problems.append(Problem(FILE, 0, why, key, limit=True))
+            elif narrow is not None:
                 values[key] = narrow
         elif kind == "user":
             problems.append(Problem(FILE, 0, f"{key} is not taken from a project", key))
+        elif kind is None or key == "permissions":
+            values[key] = value  # it is told, and where a limit was meant by it the run is not begun
     if project.executing and not trusted:
         names = ", ".join(sorted(project.executing))
         why = "changed since it was approved" if approved else "was not approved"
@@ -264,20 +273,27 @@ def _servers(project: ProjectFile, own: Settings, problems: list[Problem]) -> di
 
 
 _SANDBOX = ("required", "auto", "off")
+_NONSENSE = object()
 
 
 def _narrower(key: str, value: Any, own: Any) -> Any:
-    """`value` if it is stricter than `own`; None otherwise, also for what makes no sense."""
+    """`value` if it is stricter than `own`; None otherwise, and `_NONSENSE` for what is no limit at all."""
     if key == "permission_mode":
-        return value if value in MODES and MODES.index(value) < MODES.index(own) else None
+        return _stricter(MODES, value, own)
     if key == "sandbox":
-        return value if value in _SANDBOX and _SANDBOX.index(value) < _SANDBOX.index(own) else None
+        return _stricter(_SANDBOX, value, own)
     if key == "network":
-        return value if value == "none" else None
+        return (value if value == "none" else None) if isinstance(value, str) else _NONSENSE
     if key == "tools":
         if not isinstance(value, list):
-            return None
+            return _NONSENSE
         return [name for name in value if own is None or name in own]
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        return _NONSENSE
     return value if own is None or value < own else None
+
+
+def _stricter(steps: Sequence[str], value: Any, own: str) -> Any:
+    if value not in steps:
+        return _NONSENSE
+    return value if steps.index(value) < steps.index(own) else None

@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from wisp.host.hookrun import DEFAULT_TIMEOUT, EVENTS
+from wisp.host.hookrun import DEFAULT_TIMEOUT
+from wisp.host.tables import EVENTS
 from wisp.providers.base import ModelInfo, Provider
 from wisp.tools.base import Tool
 

@@ -13,10 +13,11 @@ from wisp.host.asking import model_service
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.configure import Configured, rules_of
 from wisp.host.models import ConfigError
+from wisp.host.sandbox import policy_of
 from wisp.host.settings import merge, read_file
 from wisp.messages.ids import Clock
 from wisp.messages.message import AssistantMessage
-from wisp.policy.decide import Policy, decide
+from wisp.policy.decide import decide
 from wisp.policy.modes import Decision
 from wisp.providers.base import ModelRequest
 from wisp.providers.errors import RequestError
@@ -209,11 +210,9 @@ def compared(configured: Configured, prefix: str, file: str) -> Iterator[Compare
 
         calls = list(judged(noted()))
     header = fold.state.header
-    policy = Policy(
-        resolved.settings.permission_mode,
-        header.cwd if header is not None else configured.cwd,
-        rules,
-        sandboxed=any(effect.boxed for call in calls for effect in call.effects),
-    )
+    boxed = any(effect.boxed for call in calls for effect in call.effects)
+    policy = policy_of(configured, resolved.settings.permission_mode, rules, sandboxed=boxed)
+    if header is not None:
+        policy = msgspec.structs.replace(policy, root=header.cwd)
     for call in calls:
         yield Compared(call, decide(call.tool, call.effects, policy) if call.known else None)

@@ -6,6 +6,7 @@ sandbox and must not begin without one.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from wisp.host.client import OpenFailed, OpenRequest
@@ -75,7 +76,23 @@ def sandboxed_policy(configured: Configured, request: OpenRequest, box: Box, rul
                 "unasked, say so: --permission-mode full"
             )
         mode = "auto" if request.yes else mode
-    return Policy(mode, configured.cwd, rules, sandboxed=box.likely)
+    return policy_of(configured, mode, rules, sandboxed=box.likely)
+
+
+def policy_of(configured: Configured, mode: Mode, rules: Rules, *, sandboxed: bool = False) -> Policy:
+    """The policy of this configuration; it knows where the agent's own files are."""
+    own = [os.path.realpath(configured.paths.config), os.path.realpath(configured.paths.state)]
+    sessions = os.path.realpath(configured.session_base)
+    if os.path.commonpath([sessions, configured.cwd]) != sessions:  # `--session-dir .` leaves the work free
+        own.append(sessions)
+    return Policy(
+        mode,
+        configured.cwd,
+        rules,
+        sandboxed=sandboxed,
+        own=tuple(own),
+        shown=(os.path.realpath(configured.output),),
+    )
 
 
 def _network(text: str) -> str:

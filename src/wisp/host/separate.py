@@ -20,11 +20,15 @@ from wisp.host.configure import configure
 from wisp.host.gitrun import Git, GitFailed
 from wisp.host.library import TrustBook
 from wisp.host.paths import Paths, environment
+from wisp.host.sandbox import make_box
 from wisp.messages.ids import Clock, SystemClock
 from wisp.session.catalog import folder_name, resolve
 from wisp.session.lock import Locked, SessionLock
 from wisp.session.open import seen
 from wisp.session.whole import create_private_folder
+from wisp.workspace.box import Box
+from wisp.workspace.errors import Refused
+from wisp.workspace.root import Workspace
 
 BRANCHES = "wisp/"
 """What the names of their branches begin with."""
@@ -55,10 +59,18 @@ class Separate:
     """
 
     def __init__(
-        self, source: str, paths: Paths, env: Mapping[str, str], clock: Clock, *, resume_in: str = ""
+        self,
+        source: str,
+        paths: Paths,
+        env: Mapping[str, str],
+        clock: Clock,
+        box: Box,
+        *,
+        resume_in: str = "",
     ) -> None:
-        self._git = Git(env, clock.monotonic)
         self._base = os.path.join(paths.state, "worktrees")
+        create_private_folder(self._base)
+        self._git = Git(env, box, (self._base,))
         self._book = TrustBook(paths.trust_file, clock)
         self.notes: list[str] = []
         """What a person should know at the beginning, a sentence each."""
@@ -210,4 +222,8 @@ def separate(cwd: str, resume: str, settings: Mapping[str, Any]) -> Separate:
         except OSError as exc:
             raise OpenFailed(f"the session cannot be read: {exc}", 1) from None
         before = header.cwd if header is not None else ""
-    return Separate(configured.cwd, configured.paths, env, clock, resume_in=before)
+    try:
+        box = make_box(Workspace(configured.cwd), configured, env, clock)
+    except Refused as exc:
+        raise OpenFailed(f"--worktree: {exc}", 2) from None
+    return Separate(configured.cwd, configured.paths, env, clock, box, resume_in=before)

@@ -8,7 +8,6 @@ file and line, and is never a reason to widen what is allowed.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Mapping
@@ -16,8 +15,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from wisp.host.misspelt import Wrong, is_limit, like_a_limit, lost_hooks, unknown
 from wisp.host.screensettings import ScreenSettings
-from wisp.host.showing import nearest
 from wisp.host.tables import ExtensionSettings, HookGroup, McpServerSettings
 from wisp.policy.modes import Mode
 
@@ -30,6 +29,8 @@ Amount = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 """Bounded, so that neither `nan` nor `inf` passes: a limit that compares with nothing is no limit."""
 
 
+_MOST_SLIPS = 20
+"""Settings of one table that are none and are each told; a person's file has fewer."""
 MOST_BYTES = 1 << 20
 """Longest settings file; half a file would be half its deny rules."""
 
@@ -141,7 +142,7 @@ class Settings(msgspec.Struct, frozen=True):
     attribution: str = "Assisted-by: Wisp"
     """The line that /commit puts at the end of a message; empty for none."""
     encoding: str = ""
-    """How to read files that are not UTF-8; empty refuses them."""
+    """How files that are not UTF-8 are written; empty tries Windows-1252, then Latin-1."""
     shell: str = "/bin/bash"
     environment: tuple[str, ...] = ()
     """Names of environment variables that commands get besides those on Wisp's list."""
@@ -167,6 +168,8 @@ class Problem(msgspec.Struct, frozen=True):
     message: str
     key: str = ""
     """The setting concerned; empty for the whole source."""
+    limit: bool = False
+    """Whether something that bounds a run is lost by it: such a run is not begun."""
 
     def __str__(self) -> str:
         where = f"{self.source}, line {self.line}" if self.line else self.source
@@ -205,19 +208,6 @@ def read_file(path: str) -> tuple[Layer, tuple[Problem, ...]]:
     return parse(path, data)
 
 
-def whole_file(path: str) -> bytes:
-    """What is in a file that the user named, which may be a pipe.
-
-    Raises:
-        OSError: it cannot be read, or is longer than `MOST_BYTES`, as a device without an end is.
-    """
-    with open(path, "rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
-    return data
-
-
 def parse(path: str, data: bytes) -> tuple[Layer, tuple[Problem, ...]]:
     """The layer in `data`, which came from `path`; a text that is not TOML is named with its line."""
     import tomllib
@@ -251,7 +241,10 @@ def environment_layers(env: Mapping[str, str]) -> list[Layer]:
             else value
         )
         layers.append(Layer(f"WISP_{name.upper()}", {name: parsed}))
-    return layers
+    slips = [
+        name for name in env if name.startswith("WISP_") and env[name] and like_a_limit(name[5:].lower())
+    ]
+    return layers + [Layer(name, {name[5:].lower(): env[name]}) for name in slips]
 
 
 def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
@@ -262,7 +255,8 @@ def merge(layers: list[Layer], problems: tuple[Problem, ...] = ()) -> Resolved:
     for layer in layers:
         taken, bad = _lenient(Settings, layer.values, ())
         wrong += [
-            Problem(layer.source, _line_of(layer.text, where), what, ".".join(where)) for where, what in bad
+            Problem(layer.source, _line_of(layer.text, one.where), one.what, ".".join(one.where), one.limit)
+            for one in bad
         ]
         for key, value in taken.items():
             found[key] = _combine(key, found.get(key), value)
@@ -277,46 +271,61 @@ Where = tuple[str, ...]
 
 def _lenient(
     kind: type[msgspec.Struct], table: Mapping[str, Any], where: Where
-) -> tuple[dict[str, Any], list[tuple[Where, str]]]:
+) -> tuple[dict[str, Any], list[Wrong]]:
     """The good values of `table` by the fields of `kind`, and what is wrong with the others."""
     types = {field.name: field.type for field in msgspec.structs.fields(kind)}
     good: dict[str, Any] = {}
-    bad: list[tuple[Where, str]] = []
+    bad: list[Wrong] = []
+    slips = 0
     for key, value in table.items():
         here = (*where, key)
         if key not in types:
-            bad.append((here, _unknown(here)))
+            slips += 1
+            slip = unknown(here, value, _NAMES, compare=slips <= _MOST_SLIPS)
+            if slips <= _MOST_SLIPS or slip.limit:
+                bad.append(slip)
             continue
         try:
             good[key], inner = _value(types[key], key, value, here)
             bad += inner
         except msgspec.ValidationError as exc:
-            bad.append((here, f"{'.'.join(here)}: {exc}; the setting is ignored"))
+            what = f"{'.'.join(here)}: {exc}; the setting is ignored"
+            bad.append(Wrong(here, what, is_limit(here)))
+    if slips > _MOST_SLIPS:
+        name = ".".join(where) or "the file"
+        bad.append(
+            Wrong((*where, key), f"in all {slips} settings in {name} are none; they are ignored", False)
+        )
     return good, bad
 
 
-def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[tuple[Where, str]]]:
+def _value(kind: Any, key: str, value: Any, here: Where) -> tuple[Any, list[Wrong]]:
     """`value` as a `kind`; of tables and lists of rules the good parts."""
-    bad: list[tuple[Where, str]] = []
+    bad: list[Wrong] = []
     if kind is Permissions and isinstance(value, dict):
         taken, bad = _lenient(Permissions, value, here)
         return Permissions(**taken), bad
     if kind is ScreenSettings and isinstance(value, dict):
         taken, bad = _lenient(ScreenSettings, value, here)
         return ScreenSettings(**taken), bad
-    if here[0] == "permissions" and isinstance(value, str | list | tuple):
+    if here[:-1] == ("permissions",) and isinstance(value, str | list | tuple):
         rules = [value] if isinstance(value, str) else value
         for number, rule in enumerate(rules, 1):
             if not isinstance(rule, str):
-                bad.append((here, f"{'.'.join(here)}: entry {number} is not a text; it is ignored"))
+                what = f"{'.'.join(here)}: entry {number} is not a text; it is ignored"
+                bad.append(Wrong(here, what, is_limit(here)))
         return tuple(rule for rule in rules if isinstance(rule, str)), bad
+    if here == ("hooks",) and isinstance(value, dict):
+        taken = msgspec.convert(value, kind)
+        return taken, list(lost_hooks(value))
     table = _TABLES.get(key) if isinstance(value, dict) else None
     if table is None or len(here) not in (1, 3):
         return msgspec.convert(value, kind, strict=not isinstance(value, str)), bad
     built = {}
     for name, inner in value.items():
         if not isinstance(inner, dict):
-            bad.append(((*here, name), f"{'.'.join((*here, name))} is not a table; it is ignored"))
+            what = f"{'.'.join((*here, name))} is not a table; it is ignored"
+            bad.append(Wrong((*here, name), what, limit=False))
             continue
         taken, more = _lenient(table, inner, (*here, name))
         bad += more
@@ -347,13 +356,12 @@ def _combine(key: str, old: Any, new: Any) -> Any:
     return new
 
 
-def _unknown(where: Where) -> str:
-    if where[0] == "mcp_servers":
-        return f"{'.'.join(where[:2])} has no setting {where[-1]!r}; the server is ignored"
-    meant = nearest(where[0], Settings.__struct_fields__) if len(where) == 1 else ""
-    if where[0] == "providers" and len(where) == 3:
-        meant = nearest(where[2], ProviderSettings.__struct_fields__)
-    return f"there is no setting {'.'.join(where)!r}{meant}; it is ignored"
+_NAMES: dict[Where, tuple[str, ...]] = {
+    (): Settings.__struct_fields__,
+    ("permissions",): Permissions.__struct_fields__,
+    ("providers",): ProviderSettings.__struct_fields__,
+    ("screen",): ScreenSettings.__struct_fields__,
+}
 
 
 def _line_of(text: str, where: Where) -> int:

@@ -149,9 +149,10 @@ class HostSurroundings:
 
         state = self._host().session.state
         steps = list(state.steps[: state.applied])
-        folder = configure(self._request, environment(), self._clock).paths.state
+        made = configure(self._request, environment(), self._clock)
+        cwd, folder, kept = self._host().snapshot().cwd, made.paths.state, made.session_base
         try:
-            return await asyncio.to_thread(changes, self._host().snapshot().cwd, folder, steps)
+            return await asyncio.to_thread(changes, cwd, folder, kept, steps)
         except (LookupError, OSError) as exc:
             raise CommandRefused(str(exc.args[0] if exc.args else exc)) from None
 

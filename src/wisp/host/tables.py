@@ -6,6 +6,25 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+EVENTS = (
+    "PermissionRequest",
+    "PostCompact",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PreCompact",
+    "PreToolUse",
+    "Notification",
+    "SessionEnd",
+    "SessionStart",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "UserPromptSubmit",
+)
+"""Those whose hooks are run."""
+GUARDS = frozenset({"PreToolUse", "PermissionRequest", "UserPromptSubmit"})
+"""Where a hook that is not what was approved blocks: a guard must not vanish by a change of its script."""
+
 
 class Hook(msgspec.Struct, frozen=True, rename={"background": "async"}):
     """One command that is run at an event."""

@@ -31,11 +31,16 @@ _COARSE = 0.02
 """Seconds by which a file's change time may lag behind the clock."""
 
 
-def snapshots_of(workspace: Workspace, state_folder: str) -> Snapshots:
-    """Snapshots of the workspace's main folder, kept below wisp's own state."""
-    place = os.path.join(state_folder, "snapshots", folder_name(workspace.cwd))
+def snapshots_of(workspace: Workspace, state_folder: str, session_base: str) -> Snapshots:
+    """Snapshots of the workspace's main folder, kept below wisp's own state and without it.
+
+    What wisp writes itself during a run is nothing that a run changed: with it no undo would ever fit.
+    """
+    name = folder_name(workspace.cwd)
+    place = os.path.join(state_folder, "snapshots", name)
     journals = changes_folder(workspace.cwd, state_folder)
-    return Snapshots(workspace.roots[0].fd, workspace.cwd, ObjectStore(place), journals)
+    own = [os.path.realpath(folder) for folder in (state_folder, os.path.join(session_base, name))]
+    return Snapshots(workspace.roots[0].fd, workspace.cwd, ObjectStore(place), journals, own)
 
 
 class FileUndo:
@@ -62,7 +67,7 @@ class FileUndo:
             self._fold = Fold(loaded.records, state=loaded.state)
             header = self._fold.state.header
             self._workspace = Workspace(header.cwd if header else configured.cwd)
-            self._snapshots = snapshots_of(self._workspace, configured.paths.state)
+            self._snapshots = snapshots_of(self._workspace, configured.paths.state, base)
             self.notes = tuple(recover(changes_folder(self._workspace.cwd, configured.paths.state)))
             plan = plan_redo if redo else plan_undo
             self.move = plan(self._fold.state, one_turn=one_turn)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from wisp.host.gitrun import Git, GitFailed
 from wisp.messages.tool import ToolFailure
+from wisp.workspace.box import Box
 
 _NOBODY = {
     "GIT_AUTHOR_NAME": "wisp",
@@ -27,20 +28,20 @@ class Worktree:
     Args:
         source: a folder in a repository; absolute.
         env: the environment of commands.
-        now: seconds that never go backwards.
+        box: what boxes git.
 
     Raises:
         ToolFailure: there is no repository, or git could not do it.
     """
 
-    def __init__(self, source: str, env: Mapping[str, str], now: Callable[[], float]) -> None:
+    def __init__(self, source: str, env: Mapping[str, str], box: Box) -> None:
         self._source = source
-        self._run = Git(env, now)
-        top = self._git(source, "rev-parse", "--show-toplevel").decode().strip()
-        self._start = self._as_it_is(top)
-        self._base = tempfile.mkdtemp(prefix="wisp-worktree-")
-        self._path = os.path.join(os.path.realpath(self._base), os.path.basename(top) or "work")
+        self._base = os.path.realpath(tempfile.mkdtemp(prefix="wisp-worktree-"))
+        self._run = Git(env, box, (self._base,))
         try:
+            top = self._git(source, "rev-parse", "--show-toplevel").decode().strip()
+            self._start = self._as_it_is(top)
+            self._path = os.path.join(self._base, os.path.basename(top) or "work")
             self._git(top, "worktree", "add", "--detach", self._path, self._start)
         except BaseException:
             shutil.rmtree(self._base, ignore_errors=True)
@@ -51,7 +52,7 @@ class Worktree:
 
     def _as_it_is(self, top: str) -> str:
         """A commit, on no branch, of the folder as it is now."""
-        with tempfile.TemporaryDirectory(prefix="wisp-index-") as folder:
+        with tempfile.TemporaryDirectory(prefix="index-", dir=self._base) as folder:
             own = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
             parent: tuple[str, ...] = ()
             try:

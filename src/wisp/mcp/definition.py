@@ -19,6 +19,8 @@ MOST_WORDS = 4_096
 """Characters of a description."""
 MOST_SCHEMA = 64 * 1024
 """Bytes of the schema of one tool's arguments."""
+MOST_DEPTH = 64
+"""Objects and lists of a schema inside each other: whatever walks it later must come back."""
 
 
 class Definition(msgspec.Struct, frozen=True):
@@ -67,6 +69,8 @@ def _definition(name: str, item: dict[str, Any]) -> Definition | str:
         return "its arguments are no object"
     if len(ascii_json(schema)) > MOST_SCHEMA:
         return f"the schema of its arguments is longer than {MOST_SCHEMA:,} bytes"
+    if _deeper(schema, MOST_DEPTH):
+        return f"the schema of its arguments is deeper than {MOST_DEPTH} levels"
     try:
         marked = marks(schema)
     except BadMark as exc:
@@ -85,7 +89,17 @@ def _definition(name: str, item: dict[str, Any]) -> Definition | str:
 
 
 def _output(schema: Any) -> Any:
-    return schema if isinstance(schema, dict) and len(ascii_json(schema)) <= MOST_SCHEMA else None
+    usable = isinstance(schema, dict) and len(ascii_json(schema)) <= MOST_SCHEMA
+    return schema if usable and not _deeper(schema, MOST_DEPTH) else None
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    """Whether objects and lists of `value` stand inside each other more than `levels` deep."""
+    here = [value]
+    for _ in range(levels):
+        boxes = [box for box in here if isinstance(box, dict | list)]
+        here = [item for box in boxes for item in (box.values() if isinstance(box, dict) else box)]
+    return any(isinstance(item, dict | list) for item in here)
 
 
 def words(text: Any, most: int = MOST_WORDS) -> str:

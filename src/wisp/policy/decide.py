@@ -21,6 +21,11 @@ class Policy(msgspec.Struct, frozen=True):
     granted: tuple[Rule, ...] = ()
     """Allow rules a person added during this session."""
     sandboxed: bool = False
+    own: tuple[str, ...] = ()
+    """Folders of the agent's own settings and sessions, absolute: a person decides about each file in them,
+    also where they lie in the workspace."""
+    shown: tuple[str, ...] = ()
+    """Folders in those that are not meant: outputs which a model is told to read."""
 
 
 def decide(tool: str, effects: Sequence[Effect], policy: Policy) -> Decision:
@@ -41,6 +46,7 @@ def _one(tool: str, effect: Effect, policy: Policy) -> Decision:
     for rule in policy.rules.deny:
         if denies(rule, tool, effect, policy.root):
             return Decision("deny", f"the rule deny {rule.text!r} forbids it")
+    effect = _own(effect, policy)
     decision = judge(effect, policy.mode, sandboxed=policy.sandboxed)
     if effect.kind == "execute":
         decision = _command(effect, decision, policy.root)
@@ -64,6 +70,18 @@ def _one(tool: str, effect: Effect, policy: Policy) -> Decision:
                 why = f"{decision.reason}; {changed} changed since {rule.text!r} was allowed"
                 return msgspec.structs.replace(decision, reason=why)
     return decision
+
+
+def _own(effect: Effect, policy: Policy) -> Effect:
+    """The effect, protected where it meets the agent's own files."""
+    if effect.kind not in ("read", "write") or effect.protected:
+        return effect
+    path = effect.target.casefold() + "/"
+    if any(path.startswith(folder.casefold() + "/") for folder in policy.shown):
+        return effect
+    if any(path.startswith(folder.casefold() + "/") for folder in policy.own):
+        return msgspec.structs.replace(effect, protected="the agent's own settings and sessions")
+    return effect
 
 
 def _changed(before: str, now: str) -> str:

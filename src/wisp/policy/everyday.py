@@ -35,7 +35,7 @@ _FREE = re.compile(r"[^\x00-\x1f]*")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _SPLIT = re.compile(r"[\s=:,;]+")
 _GUARDED = re.compile(
-    r"(^|/)(\.(git|hg|svn|wisp|claude|codex|cursor|gemini|vscode|idea|zed|devcontainer|husky|githooks|direnv"
+    r"(^|/)(\.(git|hg|svn|wisp|agents|claude|codex|cursor|gemini|vscode|idea|zed|devcontainer|husky|githooks|direnv"
     r"|gitmodules|gitconfig|gitattributes|mcp\.json|envrc|bashrc|bash_profile|bash_login|bash_logout|bash_aliases"
     r"|profile|zshrc|zshenv|zprofile|zlogin|inputrc|npmrc|yarnrc(\.yml)?|pnpmfile\.cjs|pypirc|ripgreprc"
     r"|pre-commit-config\.yaml|lefthook\.yml)|mcp\.json|sitecustomize\.py|usercustomize\.py|conftest\.py|makefile"

@@ -10,7 +10,9 @@ Request headers are not kept, cookies neither, and known credentials are masked 
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -296,7 +298,16 @@ def load_recording(path: str) -> Recording:
         ValueError: it is not a recording of a version we know.
     """
     with open(path, "rb") as file:
-        lines = file.read().splitlines()
+        return recording_in(file.read(), path)
+
+
+def recording_in(data: bytes, path: str) -> Recording:
+    """The recording that `data` is, which came from `path`.
+
+    Raises:
+        ValueError: it is none, or of a version we do not know.
+    """
+    lines = data.splitlines()
     try:
         head = msgspec.json.decode(lines[0]) if lines else None
         if not isinstance(head, dict) or head.get("wisp_recording") != VERSION:
@@ -320,7 +331,16 @@ def _exchange(entry: dict[str, Any]) -> Exchange:
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    """Open the file for writing; a pipe is none, and nobody waits for its reader."""
+    try:
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY, 0o600)
+        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+    except OSError as exc:
+        if exc.errno != errno.ENXIO:  # what a pipe without a reader, or a socket, says
+            raise
+    raise OSError(errno.EINVAL, "a pipe or a socket, not a file", path)
 
 
 def _kept(data: bytes) -> Any:

@@ -150,7 +150,7 @@ class FileJournal:
         return found
 
     def append(self, records: Sequence[Record], *, sync: bool) -> None:
-        """Add `records` in one write, all or none."""
+        """Add `records` in one write, all or none; none where somebody else removed or changed the file."""
         if self._fd is None:
             raise StorageFailed("the session is closed")
         if self._newest > VERSION:
@@ -161,6 +161,7 @@ class FileJournal:
         if (longest := max(map(len, lines), default=0)) > MAX_LINE:
             raise StorageFailed(f"a record of {longest} bytes is too large for {self._path}")
         data = b"".join(lines)
+        self._check(os.fstat(self._fd))
         try:
             write_all(self._fd, data)
             if sync:
@@ -174,6 +175,16 @@ class FileJournal:
         for record, line in zip(records, lines, strict=True):
             self._placed(record, self._size)
             self._size += len(line)
+
+    def _check(self, now: os.stat_result) -> None:
+        """What is written to a file that is no longer there, or lost its beginning, is not kept."""
+        if now.st_nlink == 0:
+            raise StorageFailed(f"{self._path} was removed while it was in use")
+        if now.st_size != self._size:
+            raise StorageFailed(
+                f"{self._path} was changed by somebody else while it was in use: "
+                f"it has {now.st_size:,} bytes instead of {self._size:,}"
+            )
 
     def _take_back(self) -> None:
         """Leave no half record behind; if even that fails, the checksum will find it on the next open."""

@@ -75,7 +75,7 @@ def default_tools(
     def searcher() -> Searcher:
         from wisp.workspace.search import Searcher  # with the first search, not at start
 
-        return Searcher(workspace, path, clock.monotonic, engine=search_engine, box=box)
+        return Searcher(workspace, path, clock.monotonic, engine=search_engine, encodings=encodings, box=box)
 
     more: tuple[Tool, ...] = ()
     if code:
@@ -84,7 +84,7 @@ def default_tools(
         more = (CodeSearchTool(workspace, searcher), CodeMapTool(workspace, searcher))
     return (
         ReadTool(workspace, ledger, encodings),
-        WriteTool(workspace, ledger),
+        WriteTool(workspace, ledger, encodings),
         EditTool(workspace, ledger, encodings, journal),
         ShellTool(
             workspace,

@@ -60,12 +60,13 @@ def _groups(old: str, changes: list[_Change]) -> list[list[_Change]]:
     return groups
 
 
-def unified(old: str, spans: list[Span], path: str, *, created: bool = False) -> Diff:
+def unified(old: str, spans: list[Span], path: str, *, created: bool = False, deleted: bool = False) -> Diff:
     """The diff of replacing `spans` (in order, apart) in `old`.
 
     Args:
         path: as it shall stand in the header, relative.
         created: the file did not exist.
+        deleted: it does not exist any more; the spans take all of it away.
     """
     changes = [part for region in _regions(old, spans) for part in _refine(old, region)]
     body, delta = [], 0
@@ -74,14 +75,14 @@ def unified(old: str, spans: list[Span], path: str, *, created: bool = False) ->
         delta += sum(len(change.new) - len(change.old) for change in group)
     added = sum(len(change.new) for change in changes)
     removed = sum(len(change.old) for change in changes)
-    return Diff(_shorten(_header(path, created, not body) + "".join(body)), added, removed)
+    return Diff(_shorten(_header(path, created, deleted, not body) + "".join(body)), added, removed)
 
 
-def whole(old: str, new: str, path: str, *, created: bool = False) -> Diff:
+def whole(old: str, new: str, path: str, *, created: bool = False, deleted: bool = False) -> Diff:
     """The diff between two texts of which nothing more is known."""
-    if old == new and not created:
+    if old == new and not created and not deleted:
         return Diff("", 0, 0)
-    return unified(old, span_of(old, new), path, created=created)
+    return unified(old, span_of(old, new), path, created=created, deleted=deleted)
 
 
 def span_of(old: str, new: str) -> list[Span]:
@@ -198,15 +199,17 @@ def _range(top: int, count: int) -> str:
     return str(start) if count == 1 else f"{start},{count}"
 
 
-def _header(path: str, created: bool, empty: bool) -> str:
-    if created and empty:
+def _header(path: str, created: bool, deleted: bool, empty: bool) -> str:
+    if empty and (created or deleted):
         names = f"{_name('a/' + path, quote=' ' in path)} {_name('b/' + path, quote=' ' in path)}"
-        return f"diff --git {names}\nnew file mode 100644\nindex 0000000..e69de29\n"
+        what, index = ("new", "0000000..e69de29") if created else ("deleted", "e69de29..0000000")
+        return f"diff --git {names}\n{what} file mode 100644\nindex {index}\n"
     if empty:
         return ""
     tab = "\t" if " " in path else ""
     old = "/dev/null" if created else _name("a/" + path) + tab
-    return f"--- {old}\n+++ {_name('b/' + path)}{tab}\n"
+    new = "/dev/null" if deleted else _name("b/" + path) + tab
+    return f"--- {old}\n+++ {new}\n"
 
 
 def _name(path: str, *, quote: bool = False) -> str:

@@ -10,7 +10,7 @@ from wisp.messages.tool import Replay, ToolFailure, ToolOutcome, ToolSpec
 from wisp.tools.base import Prepared, RunContext
 from wisp.tools.ledger import ReadLedger, Seen
 from wisp.tools.schema import decode, schema_of
-from wisp.tools.target import Target, failures, relative, to_change
+from wisp.tools.target import Target, failures, in_diff, relative, to_change
 from wisp.tools.unsaved import refuse_unsaved
 from wisp.workspace import files, text
 from wisp.workspace.root import Workspace
@@ -108,7 +108,7 @@ class EditTool:
             fingerprint=digest,
             resources=(target.told,),
             parts=parts,
-            only=lambda some: self._planned(target, args, name, digest, plan.only(some, name), some),
+            only=lambda some: self._planned(target, args, name, digest, plan.only(some), some),
         )
 
     def _plan(self, target: Target, args: EditArguments, name: str) -> tuple[files.Content, Plan]:
@@ -120,7 +120,8 @@ class EditTool:
             before = files.read_whole(self._workspace, target.place)
         refuse_unsaved(self._ledger.editor, target, before.data, name)
         self._ledger.check(target.path, Seen(before.digest, files.signature(before.stat)))
-        return before, plan_edits(before.data, args.edits, name, self._fallbacks)
+        label = in_diff(self._workspace, target.path)
+        return before, plan_edits(before.data, args.edits, name, self._fallbacks, label)
 
     def _run(
         self,

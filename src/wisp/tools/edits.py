@@ -18,7 +18,7 @@ from wisp.tools.edit import Change, EditArguments
 from wisp.tools.ledger import ReadLedger, Seen
 from wisp.tools.parts import count
 from wisp.tools.planning import Plan, plan_edits, report
-from wisp.tools.target import Target, failures, relative, to_change
+from wisp.tools.target import Target, failures, in_diff, relative, to_change
 from wisp.tools.unsaved import refuse_unsaved
 from wisp.workspace import files
 from wisp.workspace.root import Workspace
@@ -43,7 +43,7 @@ def _chosen(parts: list[Part], some: frozenset[int]) -> list[Part]:
         hunks = part.plan.diff.text.count("\n@@ -")
         mine = frozenset(number - first for number in some if first <= number < first + hunks)
         if mine:
-            found.append(part._replace(plan=part.plan.only(mine, part.name)))
+            found.append(part._replace(plan=part.plan.only(mine)))
         first += hunks
     return found
 
@@ -110,7 +110,9 @@ class SeveralFiles:
             before = files.read_whole(self._workspace, target.place)
         refuse_unsaved(self._ledger.editor, target, before.data, name)
         self._ledger.check(target.path, Seen(before.digest, files.signature(before.stat)))
-        return Part(target, name, before.digest, plan_edits(before.data, edits, name, self._fallbacks))
+        label = in_diff(self._workspace, target.path)
+        plan = plan_edits(before.data, edits, name, self._fallbacks, label)
+        return Part(target, name, before.digest, plan)
 
     def _run(self, parts: list[Part], journal: str, context: RunContext) -> ToolOutcome:
         """Write all that was planned; every file must still have the bytes it was planned for."""

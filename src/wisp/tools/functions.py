@@ -115,9 +115,9 @@ class FunctionTool(Generic[P, R]):
         function: Callable[..., Any] = self._function
         try:
             returned = await function(*args, **kwargs)
-        except (ToolFailure, Stopped):
+        except (ToolFailure, Stopped, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
             raise
-        except Exception as exc:  # a person's function may fail in any way; the model is told how
+        except BaseException as exc:  # in any way, `sys.exit()` too: it would take the event loop along
             raise _failure(exc) from exc
         return self._outcome(returned)
 
@@ -149,13 +149,10 @@ class FunctionTool(Generic[P, R]):
             return returned
         try:
             text = _text(returned)
-        except (TypeError, ValueError) as exc:
-            said = f"{self.spec.name} returned what cannot be told: {exc}"
+        except Exception as exc:  # too deep, or a value's own methods fail: anything a program can make
+            said = f"{self.spec.name} returned what cannot be told: {_words(exc) or type(exc).__name__}"
             raise ToolFailure("failed", said) from exc
-        size = len(text.encode("utf-8", "replace"))
-        if size > MAX_BYTES:
-            text = f"{clip_bytes(text, MAX_BYTES)}\n[cut: the first {MAX_BYTES:,} of {size:,} bytes]"
-        return ToolOutcome((Text(text),))
+        return ToolOutcome((Text(_cut(text)),))
 
 
 @overload
@@ -252,8 +249,24 @@ def _in_thread(function: Callable[[], Any], name: str) -> asyncio.Future[Any]:
 
 
 def _failure(exc: BaseException) -> ToolFailure:
-    said = clean(str(exc)).strip()
+    said = _words(exc)
     return ToolFailure("failed", f"{type(exc).__name__}: {said}" if said else type(exc).__name__)
+
+
+def _words(exc: BaseException) -> str:
+    """What an exception says; it comes from a person's function, and so may fail to say anything."""
+    try:
+        said = str(exc)
+    except Exception:  # its own `__str__` fails: its type is what can be told
+        return ""
+    return _cut(clean(said).strip())
+
+
+def _cut(text: str) -> str:
+    size = len(text.encode("utf-8", "replace"))
+    if size <= MAX_BYTES:
+        return text
+    return f"{clip_bytes(text, MAX_BYTES)}\n[cut: the first {MAX_BYTES:,} of {size:,} bytes]"
 
 
 def _text(returned: Any) -> str:

@@ -33,17 +33,25 @@ class Plan(NamedTuple):
     before: bytes
     decoded: text.Decoded
     made: list[Span]
+    label: str
+    """The file's path in the header of `diff`."""
 
-    def only(self, chosen: frozenset[int], name: str) -> Plan:
+    def only(self, chosen: frozenset[int]) -> Plan:
         """What the file becomes with these hunks of `diff` alone, counted from 0."""
         made = kept(self.decoded.text, self.made, chosen)
         data = _join(self.before, self.decoded, made)
-        diff = unified(self.decoded.text, made, name)
+        diff = _diff(self.decoded, made, self.label)
         return self._replace(data=data, diff=diff, spans=len(made), made=made)
 
 
-def plan_edits(data: bytes, edits: list[Change], name: str, fallbacks: tuple[str, ...]) -> Plan:
+def plan_edits(
+    data: bytes, edits: list[Change], name: str, fallbacks: tuple[str, ...], label: str = ""
+) -> Plan:
     """What `edits` make of a file's bytes.
+
+    Args:
+        name: as it shall stand in sentences.
+        label: as it shall stand in the diff; `name` unless given.
 
     Raises:
         ToolFailure: `not_found`, `not_unique`, `overlapping`, `no_change`, `binary`, `unencodable`,
@@ -74,7 +82,15 @@ def plan_edits(data: bytes, edits: list[Change], name: str, fallbacks: tuple[str
     if result == data:
         raise ToolFailure("no_change", f"the edits would leave {name} as it is; nothing was written")
     ordered = [span for span, _ in spans]
-    return Plan(result, unified(decoded.text, ordered, name), len(ordered), how, data, decoded, ordered)
+    label = label or name
+    diff = _diff(decoded, ordered, label)
+    return Plan(result, diff, len(ordered), how, data, decoded, ordered, label)
+
+
+def _diff(decoded: text.Decoded, spans: list[Span], label: str) -> Diff:
+    lead = text.lead(decoded.form)
+    moved = [Span(one.start + len(lead), one.end + len(lead), one.new) for one in spans]
+    return unified(lead + decoded.text, moved, label)
 
 
 def _find(content: str, edit: Change, number: int, name: str) -> Found:

@@ -183,9 +183,19 @@ def _from_whole(data: bytes, args: ReadArguments, fallbacks: tuple[str, ...], na
         body = body.replace("\r", "\n")
     total = body.count("\n") + (not body.endswith("\n") and body != "")
     first = args.offset - 1
-    last = min(first + min(args.limit, MAX_LINES), total)
-    lines = body.split("\n", last)[first:last] if first < total else []  # what comes after is not taken apart
+    count = max(0, min(args.limit, MAX_LINES, total - first))
+    lines = body[_beginning(body, first) :].split("\n", count)[:count] if count else []
     return _Window(lines, total, decoded.form, crlf)
+
+
+def _beginning(body: str, line: int) -> int:
+    """Where `line`, counted from 0, begins; it must be there.  Takes apart no more than a block."""
+    at, block = 0, 65536
+    while (passed := body.count("\n", at, at + block)) < line:
+        line, at = line - passed, at + block
+    for _ in range(line):
+        at = body.index("\n", at) + 1
+    return at
 
 
 def _from_stream(fd: int, args: ReadArguments, form: text.Form, stop: StopToken) -> _Window:

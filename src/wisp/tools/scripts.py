@@ -44,10 +44,16 @@ _MOST_BYTES = 1 << 20
 def deciding(workspace: Workspace, command: str) -> str:
     """The files that decide what `command` runs, as `name=digest` separated by blanks; empty for none."""
     names: dict[str, None] = {}
+    before = ""
     for word in _WORD.findall(command[:65_536])[:_MOST_WORDS]:
         names.update(dict.fromkeys(_DECIDE.get(word.rsplit("/", 1)[-1], ())))
-        if "/" in word:
-            names[word] = None
+        names[word] = None  # `uv run t.py`, `go run main.go`: nothing but the disk knows what is a script
+        if "=" in word:
+            names[word.partition("=")[2]] = None
+        if before == "-m":
+            module = word.replace(".", "/")
+            names.update(dict.fromkeys((f"{module}.py", f"{module}/__main__.py")))
+        before = word
     found = []
     for name in sorted(names):
         digest = _digest(os.path.join(workspace.cwd, name))

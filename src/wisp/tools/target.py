@@ -142,6 +142,11 @@ def relative(workspace: Workspace, path: str) -> str:
     return shown(path.removeprefix(base))
 
 
+def in_diff(workspace: Workspace, path: str) -> str:
+    """`path` for the header of a diff, which has its own way of escaping; git drops the first slash too."""
+    return path.removeprefix(workspace.cwd.rstrip("/") + "/").lstrip("/")
+
+
 def _missing(
     workspace: Workspace, place: Place, path: str, otherwise: str = "use find or ls to look"
 ) -> ToolFailure:

@@ -13,7 +13,7 @@ from wisp.tools.ledger import ReadLedger, Seen
 from wisp.tools.parts import applied, count, kept
 from wisp.tools.render import plural
 from wisp.tools.schema import decode, schema_of
-from wisp.tools.target import Target, failures, relative, to_write
+from wisp.tools.target import Target, failures, in_diff, relative, to_write
 from wisp.tools.unsaved import refuse_unsaved
 from wisp.workspace import files, text
 from wisp.workspace.errors import Refused
@@ -28,13 +28,18 @@ class WriteArguments(msgspec.Struct, frozen=True):
 
 
 class WriteTool:
-    """Writes a file as given: UTF-8, or the marked encoding the old file had."""
+    """Writes a file as given: in the encoding the old file had, marked or not, else UTF-8."""
 
     parallel_safe = False
     replay: Replay = "never"
 
-    def __init__(self, workspace: Workspace, ledger: ReadLedger) -> None:
-        self._workspace, self._ledger = workspace, ledger
+    def __init__(
+        self,
+        workspace: Workspace,
+        ledger: ReadLedger,
+        fallbacks: tuple[str, ...] = text.DEFAULT_FALLBACKS,
+    ) -> None:
+        self._workspace, self._ledger, self._fallbacks = workspace, ledger, fallbacks
         self.spec = ToolSpec(
             "write", "Create or replace a whole file; parent directories are made.", schema_of(WriteArguments)
         )
@@ -49,7 +54,7 @@ class WriteTool:
         summary, preview = f"write {name} ({plural(lines, 'line')})", args.content
         if target.place.inside:
             fingerprint, old = self._before(target, name)
-            _, diff = self._after(old, args.content, name)
+            _, diff = self._after(old, args.content, name, in_diff(self._workspace, target.path))
             preview = diff.text
             verb = "write" if old is not None else "create"
             summary = f"{verb} {name} (+{diff.added} -{diff.removed})"
@@ -68,7 +73,7 @@ class WriteTool:
 
     def _some(self, args: WriteArguments, old: bytes, some: frozenset[int]) -> Prepared:
         """The call that makes only these hunks of its change."""
-        before = text.decode(old).text
+        before = text.decode(old, self._fallbacks).text
         content = applied(before, kept(before, span_of(before, args.content), some))
         return self.prepare({"path": args.path, "content": content})
 
@@ -85,19 +90,23 @@ class WriteTool:
         self._ledger.check(target.path, Seen(found.digest, files.signature(found.stat)))
         return found.digest, found.data
 
-    def _after(self, old: bytes | None, content: str, name: str) -> tuple[bytes, Diff]:
-        form = text.form_of(old) if old else text.UTF8
+    def _after(self, old: bytes | None, content: str, name: str, label: str) -> tuple[bytes, Diff]:
+        """What the file will hold, and the diff; the lines it does not show keep their very bytes."""
+        try:
+            before = text.decode(old, self._fallbacks) if old else None
+        except Refused:
+            before = None
+        form = before.form if before else text.form_of(old or b"")
         try:
             data = form.mark + text.encode(content, form)
         except Refused as exc:
-            raise ToolFailure(exc.code, exc.message) from None
+            raise ToolFailure(exc.code, f"{exc.message}; delete it first to have it as UTF-8") from None
         if old is None:
-            return data, unified("", [Span(0, 0, content)] if content else [], name, created=True)
-        try:
-            before = text.decode(old).text
-        except Refused:
+            return data, unified("", [Span(0, 0, content)] if content else [], label, created=True)
+        if old and not before:
             return data, Diff(f"Binary file {name} is replaced by text:\n{content}", content.count("\n"), 0)
-        return data, whole(before, content, name)
+        lead = text.lead(form)
+        return data, whole(lead + before.text if before else "", lead + content, label)
 
     def _run(
         self, target: Target, content: str, name: str, fingerprint: str, context: RunContext
@@ -109,7 +118,7 @@ class WriteTool:
                 raise ToolFailure(
                     "stale_input", f"{name} changed since this was prepared; read it again and repeat"
                 )
-            data, diff = self._after(old, content, name)
+            data, diff = self._after(old, content, name, in_diff(self._workspace, target.path))
             if data != old:
                 files.replace(self._workspace, target.place, data, digest)
             after = self._workspace.status(target.place)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from wisp.workspace.process import Ending, on_terminal
+from wisp.workspace.process import Ending, on_terminal, run
 from wisp.workspace.root import Workspace
 from wisp.workspace.stop import StopToken
 
@@ -103,15 +103,12 @@ class Box:
         Raises:
             Refused: it could not be boxed; nothing ran.
         """
-        made = self._made()
+        from wisp.workspace.sandbox.launch import Job
+
+        made, job = self._made(), Job(argv, env, timeout, stop, output, errors, stdin)
         if self.prove().kind == "bubblewrap":
-            argv = on_terminal(argv) if tty else argv
-            return made.run(
-                argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin, errors=errors
-            )
-        return made.run_confined(
-            argv, env=env, timeout=timeout, stop=stop, output=output, stdin=stdin, errors=errors, tty=tty
-        )
+            return made.run(job._replace(argv=on_terminal(argv)) if tty else job)
+        return made.run_confined(job, tty=tty)
 
     def look(self, argv: Sequence[str], folder: int, path: str) -> Looking | None:
         """How a program of wisp's own that only reads is started, over one folder; None for plainly.
@@ -138,6 +135,52 @@ class Box:
         filter_ = descriptor("filter", program)
         words = looking(self._launcher(), argv[0], root, at, path, filter_)
         return Looking([*words, *argv], (filter_, root), guarded=False)
+
+    def tend(
+        self,
+        argv: Sequence[str],
+        path: str,
+        writable: Sequence[str],
+        kept: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        timeout: float,
+        output: Callable[[bytes], object],
+        errors: Callable[[bytes], object],
+    ) -> Ending:
+        """Run a program of wisp's own in the folder `path`, where it may change the folders `writable` only.
+
+        Args:
+            kept: what lies within those and stays as it is.
+
+        Raises:
+            Refused: it could not be boxed, or not be started; nothing ran.
+            OSError: there is no such folder.
+        """
+        proof, stop = self.prove(), StopToken()
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if proof.kind == "none":
+                return run(
+                    argv,
+                    cwd=folder,
+                    env=env,
+                    timeout=timeout,
+                    stop=stop,
+                    now=self._now,
+                    output=output,
+                    errors=errors,
+                )
+            from wisp.workspace.sandbox.launch import Job
+            from wisp.workspace.sandbox.tending import Tended, tend
+
+            chosen = self.settings
+            home = os.path.realpath(chosen.home)
+            place = Tended(folder, os.path.realpath(path), writable, kept, home, chosen.hide)
+            job = Job(argv, env, timeout, stop, output, errors)
+            return tend(self._launcher() if proof.kind == "bubblewrap" else "", place, job, self._now)
+        finally:
+            os.close(folder)
 
     def close(self) -> None:
         """Remove what the boxes shared."""

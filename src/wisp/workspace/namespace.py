@@ -33,8 +33,9 @@ class Boxed:
         started: Callable[[], object],
         also: tuple[int, int, Callable[[bytes], object]] | None = None,
     ) -> None:
-        self.read, self.write, self.empty = read, write, empty
-        self.started, self.also = started, also
+        self.read, self.empty, self.started = read, empty, started
+        self.given = [write, also[1]] if also else [write]
+        self.sinks = {also[0]: also[2]} if also else {}
         self._handle = -1
 
     def learn(self) -> None:

@@ -171,8 +171,6 @@ class _Run:
         waker = _Waker()
         withdraw = stop.on_stop(waker.wake)
         try:
-            if self._boxed:
-                self._boxed.started()
             self._watch(status, waker)
         finally:
             withdraw()
@@ -189,9 +187,8 @@ class _Run:
         control_read, control_write = os.pipe() if self._guarded else (-1, -1)
         status_read, status_write = os.pipe() if self._guarded else (-1, -1)
         theirs = [fd for fd in (out_write, err_write, control_read, status_write) if fd >= 0]
-        also = self._boxed.also if self._boxed else None
-        theirs += [self._boxed.write] if self._boxed else []
-        theirs += [also[1]] if also else []
+        theirs += self._boxed.given if self._boxed else []
+        also = self._boxed.sinks if self._boxed else {}
         ours = [fd for fd in (out_read, err_read, control_write, status_read) if fd >= 0]
         keep = (control_read, status_write, cwd, *self._fds) if self._guarded else ()
         try:
@@ -206,7 +203,7 @@ class _Run:
                 start_new_session=True,
             )
         except (OSError, ValueError) as exc:
-            for fd in (*ours, *(also[:1] if also else ())):
+            for fd in (*ours, *also):
                 os.close(fd)
             why = exc.strerror if isinstance(exc, OSError) else str(exc)
             raise Refused("spawn_failed", f"{argv[0]} cannot be started: {why}") from None
@@ -214,11 +211,9 @@ class _Run:
             for fd in theirs:
                 os.close(fd)
         self._control = control_write
-        self._sinks[out_read] = self._output
+        self._sinks = {out_read: self._output, **also}
         if self._errors:
             self._sinks[err_read] = self._errors
-        if also:
-            self._sinks[also[0]] = also[2]
         for fd in self._sinks:
             os.set_blocking(fd, False)
         return status_read if self._guarded else self._exit_handle()
@@ -236,6 +231,7 @@ class _Run:
         for fd in (*self._sinks, waker.read, *([status] if status >= 0 else [])):
             poll.register(fd, select.POLLIN)
         if self._boxed:
+            self._boxed.started()
             poll.register(self._boxed.read, select.POLLIN)
         hard = float("inf")
         while True:

@@ -17,12 +17,14 @@ _MCP = "a list of external tool servers that would be started"
 _HOOKS = "a hook that runs by itself"
 _GIT_CREDENTIALS = "git's configuration: it may hold credentials"
 _PRIVATE = "a file that usually holds secrets"
+_EDITOR = "a file that an editor runs when it starts"
 
 _WRITE_DIRECTORIES = {
     ".git": _GIT,
     ".hg": _GIT,
     ".svn": _GIT,
     ".wisp": _OURS,
+    ".agents": _OURS,
     ".claude": _OURS,
     ".codex": _OURS,
     ".cursor": _OURS,
@@ -70,7 +72,46 @@ _WRITE_NAMES = {
     ".lefthook.yml": _HOOKS,
     "lefthook.yml": _HOOKS,
     ".ripgreprc": _SHELL,
+    **dict.fromkeys((".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".pam_environment"), _SHELL),
+    **dict.fromkeys((".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pythonrc", ".irbrc"), _SHELL),
+    **dict.fromkeys((".rprofile", ".tmux.conf", ".screenrc", ".curlrc", ".wgetrc", ".psqlrc"), _SHELL),
+    **dict.fromkeys((".sqliterc", ".gdbinit", ".lldbinit", ".hgrc"), _SHELL),
+    **dict.fromkeys((".vimrc", ".gvimrc", ".exrc", ".emacs"), _EDITOR),
 }
+_WRITE_PLACES = {
+    ".config/wisp": _OURS,
+    ".local/state/wisp": _OURS,
+    ".config/opencode": _OURS,
+    ".config/git": _GIT,
+    ".config/nvim": _EDITOR,
+    ".config/emacs": _EDITOR,
+    ".emacs.d": _EDITOR,
+    ".vim": _EDITOR,
+    ".cargo/config": _SHELL,
+    ".cargo/config.toml": _SHELL,
+    ".config/fish": _SHELL,
+    ".config/nushell": _SHELL,
+    ".config/zsh": _SHELL,
+    ".config/autostart": _SHELL,
+    ".config/environment.d": _SHELL,
+    ".config/systemd": _SHELL,
+    ".config/pip": _SHELL,
+    ".local/bin": _SHELL,
+    "library/launchagents": _SHELL,
+}
+"""In somebody's home, wherever that is: folders, or files in them, by their last names."""
+_READ_PLACES = dict.fromkeys(
+    (
+        ".config/wisp", ".local/state/wisp", ".config/gh", ".config/hub", ".config/gcloud", ".config/rclone",
+        ".config/op", ".config/sops", ".config/git/credentials", ".config/github-copilot",
+        ".local/share/keyrings",
+        ".docker/config.json", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials",
+        ".m2/settings.xml", ".m2/settings-security.xml",
+    ),
+    _PRIVATE,
+)  # fmt: skip
+_OUTPUTS = ".local/state/wisp/output"
+"""Whole outputs of commands, which a model is told to read."""
 _READ_DIRECTORIES = {
     ".ssh": _PRIVATE,
     ".gnupg": _PRIVATE,
@@ -80,6 +121,8 @@ _READ_DIRECTORIES = {
 }
 _READ_NAMES = {
     ".netrc", "_netrc", ".pgpass", ".git-credentials", ".pypirc", ".npmrc", ".htpasswd", "credentials.json",
+    ".vault-token", ".s3cfg", ".boto", ".my.cnf", ".bash_history", ".zsh_history", ".python_history",
+    ".node_repl_history", ".psql_history", ".mysql_history", ".sqlite_history", "mcp-logins.json",
     "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".dockercfg", "secrets.json", "secrets.yaml", "secrets.yml",
 }  # fmt: skip
 _READ_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".keystore", ".jks", ".kdbx")
@@ -101,6 +144,11 @@ def why_protected(path: str, kind: Literal["read", "write"] = "write") -> str:
     last = names[-1]
     if _is_private(last) or any(name in _READ_DIRECTORIES for name in names):
         return _PRIVATE
+    places = "/" + "/".join(names) + "/"
+    if f"/{_OUTPUTS}/" not in places:
+        for place, why in (_READ_PLACES if kind == "read" else {**_READ_PLACES, **_WRITE_PLACES}).items():
+            if f"/{place}/" in places:
+                return why
     if kind == "read":
         return _GIT_CREDENTIALS if names[-2:] == [".git", "config"] else ""
     for name in names:

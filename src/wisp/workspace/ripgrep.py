@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+MAX_FILE = 256 << 20
+"""Largest file searched, with ripgrep and without, where it is held in memory."""
 _MAX_RECORD = 8 << 20
 _BASE = ("--no-config", "--no-require-git", "--no-ignore-global", "--color", "never")
 
@@ -50,7 +52,8 @@ def grep_arguments(
         ordered: file by file in the order of their names, which ripgrep does on one processor only.
     """
     return [
-        rg, *_BASE, "--json", *(["--sort", "path"] if ordered else []), "--crlf", "--max-filesize", "64M",
+        rg, *_BASE, "--json", *(["--sort", "path"] if ordered else []), "--crlf",
+        "--max-filesize", str(MAX_FILE),
         *flags, *_common(hidden, globs), "-e", pattern, "--", target,
     ]  # fmt: skip
 

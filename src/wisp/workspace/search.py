@@ -20,12 +20,12 @@ from wisp.workspace.process import Ending, run
 from wisp.workspace.protected import why_protected
 from wisp.workspace.root import Place, Workspace
 from wisp.workspace.stop import StopToken
+from wisp.workspace.text import DEFAULT_FALLBACKS, decode_line
 from wisp.workspace.walk import Found, walk
 
 SECONDS = 20.0
 """Longest a search may take; what was found by then is the answer, and said to be partial."""
 MAX_LISTED = 500_000
-_MAX_FILE = 64 << 20
 _UNORDERED = 4
 """How many times as many lines as are wanted are kept until it is asked for them in order."""
 
@@ -77,6 +77,7 @@ class Searcher:
         search_path: the PATH in which ripgrep is looked for.
         engine: `auto`, or `python` to do without ripgrep, or the path of an `rg`.
         now: a clock that only goes forward, in seconds.
+        encodings: how lines that are not UTF-8 are shown, tried in order; their bytes decide what matches.
         box: where ripgrep runs, seeing nothing but the root it searches; None runs it plainly.
     """
 
@@ -88,8 +89,10 @@ class Searcher:
         *,
         engine: str = "auto",
         seconds: float = SECONDS,
+        encodings: tuple[str, ...] = DEFAULT_FALLBACKS,
         box: Box | None = None,
     ) -> None:
+        self._encodings = encodings
         self._workspace, self._now, self._engine, self._seconds = workspace, now, engine, seconds
         self._box, self._works = box, box is None
         self._search_path = search_path
@@ -112,7 +115,7 @@ class Searcher:
         if "\n" in query.pattern or escaped:
             raise Refused("invalid_pattern", "a pattern cannot span lines; search for a part of one line")
         fd, path, name = self._open(place)
-        collector = _Collector(query, path, explicit=bool(name))
+        collector = _Collector(query, path, self._encodings, explicit=bool(name))
         try:
             if not (self.rg and self._grep_rg(self.rg, fd, path, name, query, collector, stop)):
                 self._grep_python(fd, path, name, query, collector, stop)
@@ -144,6 +147,8 @@ class Searcher:
             return *self._workspace.open_directory(place), ""
         if not stat.S_ISREG(found.st_mode):
             raise Refused("not_regular", f"{place.path} is not a regular file")
+        if found.st_size > ripgrep.MAX_FILE:
+            raise Refused("too_large", f"{place.path} is larger than {ripgrep.MAX_FILE >> 20} MB; use bash")
         real = self._workspace.place(self._workspace.real(place))
         fd, path = self._workspace.open_directory(Place(real.root, "/".join(real.parts[:-1])))
         return fd, path, real.parts[-1]
@@ -313,11 +318,11 @@ class Searcher:
 class _Collector:
     """Keeps hits up to the limit."""
 
-    def __init__(self, query: Query, top: str, *, explicit: bool) -> None:
+    def __init__(self, query: Query, top: str, encodings: tuple[str, ...], *, explicit: bool) -> None:
         self.hits: list[Hit] = []
         self.more = False
         self.partial = False
-        self._query, self._explicit = query, explicit
+        self._query, self._encodings, self._explicit = query, encodings, explicit
         self._top = "" if why_protected(top, "read") else top + "/"
         self._count = 0
 
@@ -332,22 +337,21 @@ class _Collector:
                     self.more = True
                     return False
                 self._count += 1
-            self.hits.append(Hit(path, line.number, _shorten(line, self._query.width), line.start >= 0))
+            words = _shorten(line, self._query.width, self._encodings)
+            self.hits.append(Hit(path, line.number, words, line.start >= 0))
         return True
 
 
-def _shorten(line: ripgrep.Line, width: int) -> str:
+def _shorten(line: ripgrep.Line, width: int, encodings: tuple[str, ...]) -> str:
     """The line, or as much of it around the match as fits, saying how much is missing."""
     data = line.data.rstrip(b"\r\n")
     if not line.number:
         return "(the line is too long to be shown)"
-    if len(data) <= width:
-        return data.decode("utf-8", "replace")
-    text = data.decode("utf-8", "replace")
+    text, encoding = decode_line(data, encodings)
     if len(text) <= width:
         return text
-    start = len(data[: max(line.start, 0)].decode("utf-8", "replace"))
-    end = start + len(data[max(line.start, 0) : line.end].decode("utf-8", "replace"))
+    start = len(data[: max(line.start, 0)].decode(encoding, "replace"))
+    end = start + len(data[max(line.start, 0) : line.end].decode(encoding, "replace"))
     room = max(0, width - (end - start))
     left = max(0, min(start - room // 2, len(text) - width))
     piece = text[left : left + width]
@@ -365,7 +369,7 @@ def _read(found: Found) -> bytes:
         return b""
     try:
         about = os.fstat(fd)
-        if not stat.S_ISREG(about.st_mode) or about.st_size > _MAX_FILE:
+        if not stat.S_ISREG(about.st_mode) or about.st_size > ripgrep.MAX_FILE:
             return b""
         pieces = []
         while piece := os.read(fd, 1 << 20):

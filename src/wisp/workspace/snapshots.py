@@ -11,7 +11,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from wisp.workspace.store import ObjectStore, StoreFull, digest_of
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_FILE = 1 << 30
 """Largest file covered, in bytes."""
+MAX_PATHS = 200_000
+"""Most files, links and folders of a folder that is covered."""
 PRUNE_AFTER = 64 << 20
 """Bytes put into the store after which it is looked at again whether it is too large."""
 _PARENT = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -71,11 +73,24 @@ class Snapshots:
         path: the folder's real path.
         store: where contents go.
         journals: private folder where a restore is noted while it is made.
+        apart: real paths of folders that are not covered, where they lie in it.
+        most: paths of a folder that is covered.
     """
 
-    def __init__(self, fd: int, path: str, store: ObjectStore, journals: str) -> None:
+    def __init__(
+        self,
+        fd: int,
+        path: str,
+        store: ObjectStore,
+        journals: str,
+        apart: Sequence[str] = (),
+        most: int = MAX_PATHS,
+    ) -> None:
         self._fd = fd
         self._path = path
+        top = path.rstrip("/") + "/"
+        self._apart = {os.fsencode(name.removeprefix(top)) for name in apart if name.startswith(top)}
+        self._most = most
         self._store = store
         self._journals = journals
         self._last: Tree = {}
@@ -87,11 +102,13 @@ class Snapshots:
         An unchanged file is not read again.  `check` may raise to give up.
 
         Raises:
-            StoreFull: there is no room for what changed.
+            StoreFull: there is no room for what changed, or the folder is larger than what is covered.
             OSError: the store cannot be written.
         """
+        if not self._last:
+            self._measure(check)
         tree: Tree = {}
-        for found in walk(self._fd, self._path, hidden=True, everything=True, check=check):
+        for found in self._walk(check):
             entry = self._kept(found)
             if entry is not None:
                 tree[os.fsdecode(found.relative)] = entry
@@ -101,6 +118,25 @@ class Snapshots:
             self._pruned = True
             self._store.prune()
         return made
+
+    def _walk(self, check: Callable[[], object]) -> Iterator[Found]:
+        return walk(self._fd, self._path, hidden=True, everything=True, check=check, apart=self._apart)
+
+    def _measure(self, check: Callable[[], object]) -> None:
+        """Find out that a folder is a whole home or disk before hours are spent on copying it."""
+        size = 0
+        for paths, found in enumerate(self._walk(check), 1):
+            if found.kind == "file":
+                with contextlib.suppress(OSError):
+                    found_size = os.stat(found.name, dir_fd=found.folder, follow_symlinks=False).st_size
+                    size += found_size if found_size <= MAX_FILE else 0
+            if paths > self._most or size > self._store.cap:
+                what = (
+                    f"{self._most:,} files and folders"
+                    if paths > self._most
+                    else f"{self._store.cap:,} bytes"
+                )
+                raise StoreFull(errno.EFBIG, f"this folder has more than {what} that are not ignored")
 
     def load(self, snapshot: str) -> Tree:
         """The paths of a snapshot.

@@ -50,7 +50,7 @@ class ObjectStore:
 
     def __init__(self, path: str, cap: int = CAP) -> None:
         self._path = path
-        self._cap = cap
+        self.cap = cap
         self._made = False
         self.written = 0
         """Bytes put since the last `prune`."""
@@ -153,7 +153,7 @@ class ObjectStore:
         what was written in the last hour: a snapshot that is being taken has no tree yet."""
         self.written = 0
         sizes = {name: (size, age) for name, size, age in self._found("objects")}
-        if sum(size for size, _ in sizes.values()) <= self._cap:
+        if sum(size for size, _ in sizes.values()) <= self.cap:
             return 0
         kept: set[str] = set()
         total, dropping = 0, False
@@ -161,7 +161,7 @@ class ObjectStore:
             if not dropping:
                 new = {row[2] for row in self._rows(name) if row[0] == "file"} - kept
                 total += sum(sizes[digest][0] for digest in new if digest in sizes)
-                dropping = total > self._cap and number > 0
+                dropping = total > self.cap and number > 0
                 kept |= new if not dropping else set()
             if dropping:
                 os.unlink(os.path.join(self._path, "trees", name))

@@ -76,12 +76,27 @@ def decode(data: bytes, fallbacks: tuple[str, ...] = DEFAULT_FALLBACKS) -> Decod
     raise Refused("undecodable", f"it is not UTF-8 and not {' or '.join(fallbacks) or 'anything configured'}")
 
 
+def decode_line(data: bytes, fallbacks: tuple[str, ...]) -> tuple[str, str]:
+    """One line for showing, and what it was taken for: UTF-8 where it is, else the first that fits."""
+    for name in ("utf-8", *fallbacks):
+        try:
+            return data.decode(name), name
+        except (UnicodeError, LookupError):
+            continue
+    return data.decode("utf-8", "replace"), "utf-8"
+
+
 def form_of(data: bytes) -> Form:
     """The form that the first bytes announce; UTF-8 without a mark when they announce nothing."""
     for mark, name in _MARKS:
         if data.startswith(mark):
             return Form(name, mark)
     return UTF8
+
+
+def lead(form: Form) -> str:
+    """A UTF-8 mark as the character that stands in the first line to git and GNU patch; empty for others."""
+    return "\ufeff" if form.mark == codecs.BOM_UTF8 else ""
 
 
 def encode(text: str, form: Form) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from wisp.workspace.ignore import Override, Rules, parse
@@ -56,12 +56,14 @@ def walk(
     hidden: bool = False,
     everything: bool = False,
     check: Callable[[], object] = lambda: None,
+    apart: Collection[bytes] = (),
     ignored: Callable[[Found], object] = lambda _: None,
 ) -> Iterator[Found]:
     """Every regular file below the directory `fd`, really at `path`, that is not ignored, in byte order.
 
     Ignore files above it count as well.  `check` is called for each directory; raising ends the walk.
-    With `everything`, links and directories are told too, a directory before what is in it.  What ignore
+    With `everything`, links and directories are told too, a directory before what is in it.  Directories in
+    `apart`, relative like what is told, are passed over.  What ignore
     files leave out is told to `ignored`, a directory without what is in it.
     """
     top = os.fsencode(path).rstrip(b"/")
@@ -78,6 +80,8 @@ def walk(
                 continue
             name, is_directory, is_file = entry
             relative = here.relative + b"/" + name if here.relative else name
+            if relative in apart:
+                continue
             kind = "file" if is_file else "folder" if is_directory else "link"
             if _skipped(levels, top, relative, is_directory, override, hidden):
                 if name != b".git":

@@ -351,3 +351,13 @@ def test_processes_are_counted_for_root_too(boxed: Boxed) -> None:
 
 def test_no_core_is_dumped(boxed: Boxed) -> None:
     assert boxed("ulimit -c")[1] == "0\n"
+
+
+@pytest.mark.parametrize("repository", [False, True])
+def test_a_command_inherits_no_descriptor_of_ours(
+    boxed: Boxed, repository: bool, need: Callable[[str], str]
+) -> None:
+    if repository:
+        subprocess.run([need("git"), "init", "-q"], cwd=boxed.folder, check=True)
+    _, said = boxed("ls /proc/self/fd")
+    assert said.split() == ["0", "1", "2", "3"]  # 3 is the folder that is listed

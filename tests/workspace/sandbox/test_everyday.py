@@ -11,12 +11,21 @@ import os
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from workspace.sandbox.conftest import Boxed
 
+from wisp.messages.ids import SystemClock
+from wisp.policy.decide import Policy, decide
+from wisp.policy.reading import only_reads
+from wisp.policy.rules import Rules
+from wisp.tools.builtin import default_tools
+
+NOW = f"{int(time.time())} +0000"
+"""Of both first commits: patches hold it, and a busy machine makes the second one a second later."""
 COMMANDS = r"""
 ls -la
 ls -R src | sort | head -5
@@ -275,6 +284,31 @@ def test_everyday_commands_do_the_same_inside_and_outside(
     assert not different, "\n".join(map(repr, different))
 
 
+def test_everyday_commands_run_unasked_in_the_box_and_without_it_only_those_that_read(boxed: Boxed) -> None:
+    """In auto mode, by the tool's own account of what it would do; 95 in a hundred, and none that could write."""
+    _fresh(boxed.folder, boxed.environment)
+    counts = {}
+    for box in (boxed.box, None):
+        tools = default_tools(
+            boxed.workspace, environment=boxed.environment, clock=SystemClock(), spool_folder=None, box=box
+        )
+        bash = next(tool for tool in tools if tool.spec.name == "bash")
+        policy = Policy("auto", str(boxed.folder), Rules(), sandboxed=box is not None)
+        effects = {line: bash.prepare({"command": line}).effects for line in LINES}
+        unasked = [line for line in LINES if decide("bash", effects[line], policy).verdict == "allow"]
+        counts[box is not None] = len(unasked) / len(LINES)
+        if box is None:
+            assert all(
+                effect.kind == "read" or only_reads(effect.target, policy.root)
+                for line in unasked
+                for effect in effects[line]
+            )
+    assert counts[True] >= 0.95, counts
+    assert 0.05 < counts[False] < 0.5, (
+        counts
+    )  # a build or a test can do anything, and without a box it is asked about
+
+
 def _fresh(folder: Path, env: dict[str, str]) -> None:
     folder.mkdir(exist_ok=True)
     for entry in folder.iterdir():
@@ -285,7 +319,8 @@ def _fresh(folder: Path, env: dict[str, str]) -> None:
         path.write_text(text)
     (folder / "script.sh").chmod(0o755)
     for words in ("init -q", "add -A", "commit -qm first"):
-        subprocess.run(["git", *words.split()], cwd=folder, env=env, check=True, capture_output=True)
+        dated = {**env, "GIT_AUTHOR_DATE": NOW, "GIT_COMMITTER_DATE": NOW}
+        subprocess.run(["git", *words.split()], cwd=folder, env=dated, check=True, capture_output=True)
 
 
 def _tree(folder: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 
 from wisp.workspace.sandbox import seccomp
 from wisp.workspace.sandbox.bubblewrap import Mount, Spec, arguments, packed
-from wisp.workspace.sandbox.launch import NotStarted, launch
+from wisp.workspace.sandbox.launch import Job, NotStarted, launch
 from wisp.workspace.stop import StopToken
 
 
@@ -23,7 +23,10 @@ def _spec(folder: Path) -> Spec:
 
 
 def _run(
-    launcher: Callable[[list[str]], list[str]], folder: Path, command: str, **more: Callable[[bytes], object]
+    launcher: Callable[[list[str]], list[str]],
+    folder: Path,
+    command: str,
+    errors: Callable[[bytes], object] | None = None,
 ) -> tuple[int | None, bytes]:
     said = bytearray()
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -32,13 +35,9 @@ def _run(
             launcher,
             lambda: _spec(folder),
             seccomp.build(os.uname().machine),
-            ["/bin/sh", "-c", command],
+            Job(["/bin/sh", "-c", command], {}, 30, StopToken(), said.extend, errors),
             folder=fd,
-            timeout=30,
-            stop=StopToken(),
             now=time.monotonic,
-            output=said.extend,
-            **more,  # type: ignore[arg-type]
         )
     finally:
         os.close(fd)

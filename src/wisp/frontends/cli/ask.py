@@ -23,6 +23,8 @@ from wisp.host.events import (
 )
 from wisp.host.showing import shown
 
+LONG = 2_000
+"""Characters from which on the length of an operation is told, though it has few lines."""
 SHORT = 20
 """Lines from which on the length is said first: the beginning may have scrolled away."""
 
@@ -148,6 +150,8 @@ def question(request: ToolApprovalRequested) -> str:
     """The whole operation as text for a terminal."""
     lines = shown(request.preview).split("\n")
     length = f", {len(lines)} lines" if len(lines) > SHORT else ""
+    if not length and len(request.preview) > LONG:
+        length = f", {len(request.preview):,} characters"
     body = "\n".join("  " + line for line in lines)
     rule = f"\n(session: would allow {_line(request.session_rule)})" if request.session_rule else ""
     return f"\nAllow this {_line(request.name)}? ({_line(request.reason)}{length})\n{body}{rule}"

@@ -194,7 +194,7 @@ def _permissions_test(path: str, library: Library) -> int:
     """Judge every line of a file: `COMMAND`, or `VERDICT<TAB>COMMAND` to check an expectation."""
     wrong = total = 0
     try:
-        opened = open(path, encoding="utf-8")  # noqa: SIM115 - closed below
+        opened = open(path, encoding="utf-8", errors="surrogateescape")  # noqa: SIM115 - closed below
     except OSError as exc:
         return _usage(f"{path}: {exc.strerror}")
     with opened as file:

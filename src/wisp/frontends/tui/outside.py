@@ -6,6 +6,8 @@ import asyncio
 import signal
 from typing import TYPE_CHECKING
 
+from wisp.host.showing import one_line
+
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
 
@@ -31,8 +33,7 @@ def listen(app: WispApp) -> None:
 def title(app: WispApp) -> None:
     """Name the folder in the title, and mark it while a run is in progress (OSC 0)."""
     if app.talk is not None:
-        folder = app.talk.client.snapshot().cwd.rsplit("/", 1)[-1]
-        plain = "".join(char for char in folder if char.isprintable())[:60]
+        plain = one_line(app.talk.client.snapshot().cwd.rsplit("/", 1)[-1], 60)
         _tell(app, f"\x1b]0;{'* ' if app.working else ''}wisp {plain}\x07")
 
 
@@ -45,7 +46,7 @@ def call_back(app: WispApp, why: str) -> None:
     """Ring and notify (OSC 9), where the terminal is known not to have the focus."""
     if not app.app_focus:
         app.bell()
-        _tell(app, f"\x1b]9;wisp: {why}\x07")
+        _tell(app, f"\x1b]9;wisp: {one_line(why)}\x07")
 
 
 def _tell(app: WispApp, sequence: str) -> None:

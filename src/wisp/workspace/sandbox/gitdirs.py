@@ -45,6 +45,13 @@ class Layout(NamedTuple):
     """As above, with the content that stands in."""
 
 
+def frozen(common: str) -> list[str]:
+    """What is there of a repository's own folder and can make git run something."""
+    return [
+        place for name in _FROZEN if _there(place := os.path.join(common, name)) and not os.path.islink(place)
+    ]
+
+
 def layout(dot_git: str) -> Layout:
     """What to do with the `.git` at this path: a folder, a pointer file, or something else."""
     try:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from wisp.workspace.errors import Refused
 from wisp.workspace.namespace import Boxed
@@ -58,6 +59,18 @@ PROCESSES = 4096
 """Most processes of one box, where the system counts them for an ordinary user."""
 
 
+class Job(NamedTuple):
+    """What to run in a box, and who gets what it says; as the arguments of `run`."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    timeout: float
+    stop: StopToken
+    output: Callable[[bytes], object]
+    errors: Callable[[bytes], object] | None = None
+    stdin: int = -1
+
+
 class NotStarted(Refused):
     """The box could not be built; nothing ran."""
 
@@ -98,19 +111,14 @@ def launch(
     launcher: Callable[[list[str]], list[str]],
     planned: Callable[[], Spec],
     program: bytes,
-    argv: Sequence[str],
+    job: Job,
     *,
     folder: int,
-    timeout: float,
-    stop: StopToken,
     now: Callable[[], float],
-    output: Callable[[bytes], object],
-    stdin: int = -1,
-    errors: Callable[[bytes], object] | None = None,
     data: Sequence[int] = (),
     proxied: bool = False,
 ) -> Ending:
-    """Run `argv` in a box under the system-call filter `program`.
+    """Run `job` in a box under the system-call filter `program`; its environment is what the plan says.
 
     Args:
         launcher: makes the whole command of the launcher's options.
@@ -125,7 +133,7 @@ def launch(
     args_read, args_write = os.pipe()
     info_read, info_write = os.pipe()
     mine = {args_read, args_write, filter_, info_read}
-    also, whole = _beyond(errors), os.urandom(8).hex()
+    also, whole = _beyond(job.errors), os.urandom(8).hex()
 
     def started() -> None:
         mine.remove(args_read)
@@ -138,18 +146,18 @@ def launch(
     options = [word for name, fd in given.items() for word in (name, str(fd))]
     try:
         ending = run(
-            launcher([*options, "--", *_inside(whole, also[1] if also else -1, proxied), *argv]),
+            launcher([*options, "--", *_inside(whole, also[1] if also else -1, proxied), *job.argv]),
             cwd=folder,
             env={},
-            timeout=timeout,
-            stop=stop,
+            timeout=job.timeout,
+            stop=job.stop,
             now=now,
-            output=output,
+            output=job.output,
             errors=channel.take,
             guarded=False,
             fds=(filter_, args_read, info_write, *(also[1:2] if also else ()), *data),
             boxed=Boxed(info_read, info_write, channel.empty, started, also),
-            stdin=stdin,
+            stdin=job.stdin,
         )
         if ending.how == "exited" and not channel.begun:
             said = channel.words or f"exit code {ending.code}"

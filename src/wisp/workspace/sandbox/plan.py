@@ -65,7 +65,7 @@ def plan(
     standins: Standins,
     temporary: str,
     staged: Mapping[str, str],
-    spare: Sequence[int],
+    spare: Mapping[str, int],
 ) -> Spec:
     """The box for one command.
 
@@ -74,7 +74,7 @@ def plan(
         standins: gets what must stand in for those that are not; keep it until the command ended.
         temporary: the private folder for temporary files.
         staged: by root, the folder of ours that plays its `.git` where there is none.
-        spare: for each root the descriptor of an empty file without a name, to be filled where it is needed.
+        spare: by root with a list of what git is to ignore, the descriptor of an empty file for another one.
     """
     roots = [root.path for root in grant.roots]
     mounts = [Mount(path, "write") for path in roots]
@@ -85,7 +85,7 @@ def plan(
     covered = [mount.path for mount in mounts if mount.kind in ("hide", "empty", "private")]
     mounts += [Mount(path, "hide") for path in hidden.sockets(covered, roots)]
     mounts += _protected(grant, found, roots, standins, staged)
-    for root, fd in zip(roots, spare, strict=True):
+    for root, fd in spare.items():
         mounts += _unlisted(root, [mount.path for mount in mounts if mount.kind == "empty"], fd)
     given = environment(env) | (_PROXIED if grant.hosts else {})
     return Spec(mounts, roots[0], given, grant.network, os.geteuid() == 0)
@@ -170,9 +170,14 @@ def environment(env: Mapping[str, str], temporary: str = TEMPORARY[0]) -> dict[s
     return found
 
 
+def exclude(root: str) -> str:
+    """Where the repository at `root` keeps its private list of what git is to ignore."""
+    return os.path.join(root, ".git", "info", "exclude")
+
+
 def _unlisted(root: str, paths: Sequence[str], spare: int) -> list[Mount]:
     """Git's private list of what to ignore, with our stand-ins added: they are not the project's."""
-    own = os.path.join(root, ".git", "info", "exclude")
+    own = exclude(root)
     names = [os.path.relpath(path, root) for path in paths if os.path.dirname(path) == root]
     try:
         fd = os.open(own, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from wisp.workspace.errors import Refused
@@ -18,14 +18,13 @@ from wisp.workspace.process import Ending, run
 from wisp.workspace.sandbox import hidden, landlock, seccomp
 from wisp.workspace.sandbox.bubblewrap import Spec
 from wisp.workspace.sandbox.caps import Cap
-from wisp.workspace.sandbox.launch import PROCESSES, NotStarted, launch
+from wisp.workspace.sandbox.launch import PROCESSES, Job, NotStarted, launch
 from wisp.workspace.sandbox.leftover import private_folder
 from wisp.workspace.sandbox.newrepos import NewRepositories
-from wisp.workspace.sandbox.plan import PROXY_SOCKET, Grant, environment, plan
+from wisp.workspace.sandbox.plan import PROXY_SOCKET, Grant, environment, exclude, plan
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.sandbox.standins import Standins, is_standin
 from wisp.workspace.sandbox.watch import Watch
-from wisp.workspace.stop import StopToken
 
 if TYPE_CHECKING:
     from wisp.workspace.sandbox.proxy import Proxy
@@ -51,18 +50,8 @@ class Boxes:
         """Most processes, all boxes together."""
         self._filter = seccomp.build(os.uname().machine)
 
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        timeout: float,
-        stop: StopToken,
-        output: Callable[[bytes], object],
-        stdin: int = -1,
-        errors: Callable[[bytes], object] | None = None,
-    ) -> tuple[Ending, tuple[str, ...]]:
-        """Run `argv` in the working directory; how it ended and what is to be said of new protected names.
+    def run(self, job: Job) -> tuple[Ending, tuple[str, ...]]:
+        """Run `job` in the working directory; how it ended and what is to be said of new protected names.
 
         Raises:
             Refused: the box cannot be built; nothing ran.
@@ -80,10 +69,10 @@ class Boxes:
         try:
             for left in range(TRIES - 1, -1, -1):
                 try:
-                    ending = self._once(argv, look, env, timeout, stop, output, stdin, errors)
+                    ending = self._once(job, look)
                     break
                 except NotStarted:
-                    if not left or stop.stopped:
+                    if not left or job.stop.stopped:
                         raise
         finally:
             news = self._ended(before)
@@ -103,46 +92,35 @@ class Boxes:
             said = self._new.settle(fresh, set(before) - self._new.loose, alone=not self._running)
             return tuple(sorted(path for path in fresh if os.path.lexists(path))) + tuple(said)
 
-    def _once(
-        self,
-        argv: Sequence[str],
-        look: Callable[[], list[str]],
-        env: Mapping[str, str],
-        timeout: float,
-        stop: StopToken,
-        output: Callable[[bytes], object],
-        stdin: int,
-        errors: Callable[[bytes], object] | None,
-    ) -> Ending:
+    def _once(self, job: Job, look: Callable[[], list[str]]) -> Ending:
         """Run it in one box; `look` says which protected names are there."""
         with Standins() as standins:
             temporary = self._own_folder()
-            spare = [descriptor("spare", b"") for _ in self._grant.roots]
+            spare = {
+                root.path: descriptor("spare", b"")
+                for root in self._grant.roots
+                if os.path.exists(exclude(root.path))
+            }
 
             def planned() -> Spec:
                 with self._lock:
                     found = look()
                     staged = self._new.stage(self._top)
-                return plan(self._grant, found, env, standins, temporary, staged, spare)
+                return plan(self._grant, found, job.env, standins, temporary, staged, spare)
 
             try:
                 return launch(
                     self._launcher,
                     planned,
                     self._filter,
-                    argv,
+                    job,
                     folder=self._grant.roots[0].fd,
-                    timeout=timeout,
-                    stop=stop,
                     now=self._now,
-                    output=output,
-                    stdin=stdin,
-                    errors=errors,
-                    data=spare,
+                    data=tuple(spare.values()),
                     proxied=bool(self._grant.hosts),
                 )
             finally:
-                for fd in spare:
+                for fd in spare.values():
                     os.close(fd)
 
     def _launcher(self, options: list[str]) -> list[str]:
@@ -153,18 +131,7 @@ class Boxes:
             self._cap = Cap(self.most)
         return self._cap.entering(argv)
 
-    def run_confined(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        timeout: float,
-        stop: StopToken,
-        output: Callable[[bytes], object],
-        stdin: int = -1,
-        errors: Callable[[bytes], object] | None = None,
-        tty: bool = False,
-    ) -> tuple[Ending, tuple[str, ...]]:
+    def run_confined(self, job: Job, *, tty: bool = False) -> tuple[Ending, tuple[str, ...]]:
         """As `run`, under Landlock only."""
         self._check_roots()
         roots = [root.path for root in self._grant.roots]
@@ -184,16 +151,16 @@ class Boxes:
             before = self._look()
         try:
             ending = run(
-                argv,
+                job.argv,
                 cwd=self._grant.roots[0].fd,
-                env=environment(env, temporary),
-                timeout=timeout,
-                stop=stop,
+                env=environment(job.env, temporary),
+                timeout=job.timeout,
+                stop=job.stop,
                 now=self._now,
-                output=output,
-                errors=errors,
+                output=job.output,
+                errors=job.errors,
                 fds=(confine,),
-                stdin=stdin,
+                stdin=job.stdin,
                 tty=tty,
             )
         finally:
