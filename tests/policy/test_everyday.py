@@ -234,7 +234,7 @@ def test_no_value_of_an_option_is_an_option_or_leaves_the_folder(head: str) -> N
 
 
 def test_every_name_that_is_protected_against_writing_is_known_to_the_set() -> None:
-    for name in (*protected._WRITE_DIRECTORIES, *protected._WRITE_NAMES):
+    for name in (*protected._WRITE_DIRECTORIES, *protected._WRITE_NAMES, *protected._WRITE_PLACES):
         for command in (
             f"mkdir {name}",
             f"black sub/{name}",

@@ -35,14 +35,13 @@ _FREE = re.compile(r"[^\x00-\x1f]*")
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _SPLIT = re.compile(r"[\s=:,;]+")
 _GUARDED = re.compile(
-    r"(^|/)(\.(git|hg|svn|wisp|agents|claude|codex|cursor|gemini|vscode|idea|zed|devcontainer|husky|githooks|direnv"
-    r"|gitmodules|gitconfig|gitattributes|mcp\.json|envrc|bashrc|bash_profile|bash_login|bash_logout|bash_aliases"
-    r"|profile|zshrc|zshenv|zprofile|zlogin|inputrc|npmrc|yarnrc(\.yml)?|pnpmfile\.cjs|pypirc|ripgreprc"
-    r"|pre-commit-config\.yaml|lefthook\.yml)|mcp\.json|sitecustomize\.py|usercustomize\.py|conftest\.py|makefile"
-    r"|gnumakefile|lefthook\.yml|git~[0-9])[. ]*(/|$)",
+    r"(^|/)(\.(?!(venv|github|gitignore|bin|tox|nox|cache|[a-z]+_cache|storybook|build|next|coverage)(/|$))"
+    r"[a-z_][^/]*"
+    r"|(mcp\.json|sitecustomize\.py|usercustomize\.py|conftest\.py|makefile|gnumakefile|lefthook\.yml|git~[0-9]"
+    r"|library/launchagents)[. ]*)(/|$)",
     re.IGNORECASE,
 )
-"""Names that something runs by itself: no listed program is told to write one."""
+"""Names that something may run by itself, and hidden ones but for a few: no listed program writes one."""
 _HIDDEN_GLOB = re.compile(r"(^|/)\.[^/]*[*?\[]|[*?\[].*/\.(?!/)")
 """A pattern that may find hidden names, some of which are guarded."""
 _SCRIPT = re.compile(r"(\./)?([A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.+-]*")
