@@ -28,6 +28,7 @@ from wisp.messages.ids import SystemClock
 from wisp.messages.tool import ToolOutcome
 from wisp.policy.decide import Policy
 from wisp.policy.modes import Mode
+from wisp.policy.rules import Rules
 from wisp.tools.builtin import default_tools
 from wisp.workspace.background import Backgrounds
 from wisp.workspace.box import Box, BoxSettings
@@ -88,6 +89,7 @@ class Site:
         *calls: tuple[str, dict[str, Any]],
         person: Consent | None = None,
         network: str = "none",
+        rules: Rules = Rules(),  # noqa: B008 - immutable
     ) -> list[ToolOutcome]:
         """Make calls one after another as the loop would; without a `person` what would be asked is refused."""
         workspace = Workspace(str(self.work))
@@ -103,7 +105,7 @@ class Site:
             box=box,
             backgrounds=backgrounds,
         )
-        toolbox = Toolbox(tools, Gate(Policy(mode, workspace.cwd, sandboxed=box.likely), person))
+        toolbox = Toolbox(tools, Gate(Policy(mode, workspace.cwd, rules, sandboxed=box.likely), person))
         try:
             if config != "none":
                 assert box.prove().kind == config, box.prove().reason

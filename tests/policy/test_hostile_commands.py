@@ -24,6 +24,7 @@ RULES = (
     "bash(git **)",
     "bash(**)",
     "bash(* **)",
+    "bash(@everyday)",
 )
 
 

@@ -202,3 +202,43 @@ def test_a_corpus_is_judged_line_by_line_and_what_is_not_as_expected_fails(tmp_p
 def test_a_corpus_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     done = Program(tmp_path / "home", tmp_path / "work").run("permissions", "test", "none.txt")
     assert (done.returncode, done.stderr) == (2, "wisp: none.txt: No such file or directory\n")
+
+
+def test_everyday_commands_are_allowed_by_name_listed_explained_and_tried(tmp_path: Path) -> None:
+    """From a person's own settings; what the disk adds to a line is part of the verdict."""
+    program = Program(tmp_path / "home", tmp_path / "work")
+    file = tmp_path / "home" / "config" / "settings.toml"
+    assert program.run("permissions", "why", "make test").returncode == 1
+    file.write_text(file.read_text() + '[permissions]\nallow = ["bash(@everyday)"]\n')
+    (program.project / "away").symlink_to(tmp_path)
+    (program.project / "corpus").write_text("allow\tmake -C sub\nask\tgit push\nask\tmake -C away\n")
+
+    assert "its build, tests and scripts are run" in program.run("permissions", "list").stdout
+    why = program.run("permissions", "why", "cd docs && make html")
+    assert (why.returncode, "bash(@everyday)" in why.stdout) == (0, True)
+    assert program.run("permissions", "why", "make install").returncode == 1
+    assert "which its words do not say" in program.run("permissions", "why", "mkdir away/x").stdout
+    tried = program.run("permissions", "test", "corpus")
+    assert (tried.returncode, tried.stdout.splitlines()[-1]) == (0, "3 commands, 0 not as expected")
+
+
+def test_a_project_cannot_allow_everyday_commands_by_itself(tmp_path: Path) -> None:
+    program = Program(tmp_path / "home", tmp_path / "work")
+    folder = program.project / ".wisp"
+    folder.mkdir()
+    (folder / "settings.toml").write_text('[permissions]\nallow = ["bash(@everyday)"]\n')
+    assert program.run("permissions", "why", "make test").returncode == 1
+    assert "@everyday" in program.run("trust", "allow").stdout
+    assert program.run("permissions", "why", "make test").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [('allow = ["bash(@all)"]', "known: @everyday"), ('deny = ["bash(@everyday)"]', "can only be allowed")],
+)
+def test_a_set_of_rules_is_known_and_is_not_denied(tmp_path: Path, rule: str, said: str) -> None:
+    program = Program(tmp_path / "home", tmp_path / "work")
+    file = tmp_path / "home" / "config" / "settings.toml"
+    file.write_text(file.read_text() + f"[permissions]\n{rule}\n")
+    done = program.run("permissions", "list")
+    assert (done.returncode, said in done.stderr) == (3, True)

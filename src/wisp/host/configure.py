@@ -21,7 +21,7 @@ from wisp.host.settings import (
     read_file,
 )
 from wisp.messages.ids import Clock
-from wisp.policy.rules import BadRule, Rule, Rules, parse_rule
+from wisp.policy.rules import BadRule, Rule, Rules, is_set, parse_rule
 
 COMMAND_LINE = "the command line"
 """Where options come from, as `origins` names it."""
@@ -124,4 +124,8 @@ def rules_of(configured: Configured) -> Rules:
                 raise OpenFailed(str(exc), 2) from None
             raise OpenFailed(f"{source}: permissions: {exc}") from None
 
-    return Rules(parsed(permissions.allow), parsed(permissions.deny))
+    deny = parsed(permissions.deny)
+    for rule in filter(is_set, deny):
+        message = f"{rule.text!r} can only be allowed; name programs to deny, for instance 'bash(make)'"
+        raise OpenFailed(message, 2 if source == COMMAND_LINE else 3)
+    return Rules(parsed(permissions.allow), deny)

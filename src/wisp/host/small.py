@@ -191,10 +191,19 @@ class HostLibrary:
         return listed(self._configured().settings.hooks)
 
     def judge(self, command: str) -> tuple[str, str]:
-        """What would become of a shell command here, as `(verdict, reason)`; nothing is run."""
+        """What would become of a shell command here without a sandbox, as `(verdict, reason)`."""
+        from wisp.tools.reached import reached
+        from wisp.workspace.root import Workspace
+
         configured = self._configured()
         policy = Policy(configured.settings.permission_mode, configured.cwd, rules_of(configured))
-        decision = decide("bash", (Effect("execute", command),), policy)
+        workspace = Workspace(configured.cwd)
+        try:
+            found = reached(workspace, command)
+        finally:
+            workspace.close()
+        outside = (Effect("read", path, inside=False) for path in found.outside)
+        decision = decide("bash", (Effect("execute", command, reaches=found.hidden), *outside), policy)
         return decision.verdict, decision.reason
 
     def rules(self) -> list[tuple[str, str]]:

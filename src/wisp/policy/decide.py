@@ -8,7 +8,7 @@ import msgspec
 
 from wisp.messages.tool import Effect
 from wisp.policy.modes import Decision, Mode, judge
-from wisp.policy.rules import Rule, Rules, allows, denies
+from wisp.policy.rules import Rule, Rules, allows, denies, in_set, is_set
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -58,7 +58,11 @@ def _one(tool: str, effect: Effect, policy: Policy) -> Decision:
         if allows(rule, tool, effect, policy.root):
             return Decision("allow", f"the rule allow {rule.text!r} covers it")
     if effect.kind == "execute" and rules:
-        decision = _piecewise(tool, effect, rules, policy) or decision
+        covered = _piecewise(tool, effect, rules, policy)
+        if covered is None and effect.reaches and any(map(is_set, rules)):
+            why = f"{decision.reason}: {effect.reaches}, which its words do not say"
+            decision = msgspec.structs.replace(decision, reason=why)
+        decision = covered or decision
     if decision.verdict == "ask":
         for rule in policy.granted:
             if rule not in granted and allows(rule, tool, effect, policy.root):
@@ -113,13 +117,20 @@ def _piecewise(tool: str, effect: Effect, rules: Sequence[Rule], policy: Policy)
     from wisp.policy.reading import reads
     from wisp.policy.shell import simple_commands
 
-    naming = [rule for rule in rules if rule.pattern and not rule.pattern.startswith("*")]
-    used: list[str] = []
+    sets = [rule for rule in rules if is_set(rule)]
+    naming = [rule for rule in rules if rule.pattern and not rule.pattern.startswith(("*", "@"))]
+    used: dict[str, None] = {}
     for words in simple_commands(effect.target) or [[]]:
         piece = msgspec.structs.replace(effect, target=" ".join(words))
         rule = next((rule for rule in naming if allows(rule, tool, piece, policy.root)), None)
-        if rule is not None and plain_words(piece.target) == words:
-            used.append(rule.text)
-        elif not words or effect.reaches or not reads(words, policy.root):
+        # A program named by its place is another one after `cd`: a rule for it covers whole lines only.
+        if rule is not None and plain_words(piece.target) == words and "/" not in words[0]:
+            used[rule.text] = None
+        elif not words or effect.reaches:
             return None
+        elif not reads(words, policy.root):
+            covering = next((rule for rule in sets if in_set(rule, words, policy.root)), None)
+            if covering is None:
+                return None
+            used[covering.text] = None
     return Decision("allow", f"each part only reads or is covered by {', '.join(map(repr, used))}")

@@ -31,10 +31,10 @@ def only_reads(command: str, root: str) -> bool:
 def reads(words: Sequence[Word], root: str) -> bool:
     """Whether one simple command only reads, beneath `root`."""
     check = _PROGRAMS.get(words[0])
-    return check is not None and all(_inside(word, root) for word in words[1:]) and check(words[1:])
+    return check is not None and all(inside(word, root) for word in words[1:]) and check(words[1:])
 
 
-def _inside(word: Word, root: str) -> bool:
+def inside(word: str, root: str) -> bool:
     """Whether a word, taken as a path or as the value of an option, names nothing outside and no secret."""
     value = word.partition("=")[2] if word.startswith("-") and "=" in word else word
     if word.startswith("-") and "=" not in word and "/" in word:

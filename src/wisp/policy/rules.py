@@ -9,14 +9,22 @@ are relative to the workspace root unless they begin with `/` or `**`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from wisp.messages.tool import Effect
 from wisp.policy.command import allowed_by, denied_by
 
+if TYPE_CHECKING:
+    from wisp.policy.shell import Word
+
+EVERYDAY = "@everyday"
+SETS = (EVERYDAY,)
+"""Patterns of `bash(...)` that stand for a set of commands: judged command by command."""
 _FORM = re.compile(r"([A-Za-z0-9_*-]+)(?:\((.*)\))?", re.DOTALL)
 _FAMILY = {"read": "read", "edit": "write", "write": "write", "bash": "execute", "web_fetch": "network"}
 
@@ -52,12 +60,26 @@ def parse_rule(text: str) -> Rule:
     found = _FORM.fullmatch(text.strip())
     if found is None or (found[2] is not None and not found[2].strip()):
         raise BadRule(f"{text!r} is not a rule; write for instance 'bash(git status)' or 'edit(src/**)'")
+    if found[1] == "bash" and (found[2] or "").startswith("@") and found[2] not in SETS:
+        raise BadRule(f"{text!r} names no set of rules that there is; known: {', '.join(SETS)}")
     if found[2] is not None and _FAMILY.get(found[1]) != "execute":
         try:
             _glob(found[2])
         except re.error as exc:
             raise BadRule(f"{text!r} has a bad pattern: {exc}") from None
     return Rule(found[1], found[2], text.strip())
+
+
+def is_set(rule: Rule) -> bool:
+    """Whether `rule` stands for one of `SETS`."""
+    return rule.tool == "bash" and rule.pattern in SETS
+
+
+def in_set(rule: Rule, words: Sequence[Word], root: str) -> bool:
+    """Whether the set that `rule` stands for holds one simple command, beneath `root`."""
+    from wisp.policy.everyday import everyday
+
+    return rule.pattern == EVERYDAY and everyday(words, root)
 
 
 def denies(rule: Rule, tool: str, effect: Effect, root: str) -> bool:
@@ -80,7 +102,7 @@ def allows(rule: Rule, tool: str, effect: Effect, root: str) -> bool:
     if _FAMILY.get(rule.tool, effect.kind if rule.tool == tool else "") != effect.kind:
         return False
     if effect.kind == "execute":
-        return allowed_by(rule.pattern, effect.target)
+        return not is_set(rule) and allowed_by(rule.pattern, effect.target)
     if effect.kind == "network":
         return _host(rule.pattern, effect.target)
     return _path(rule.pattern, effect.target, root)

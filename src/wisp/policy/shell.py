@@ -1,8 +1,9 @@
 """A shell line as simple commands of literal words, or nothing: what is not fully understood is not read.
 
 Parsed with tree-sitter's grammar for bash.  Every node kind and every operator must be on a list; an
-expansion, a substitution, an assignment, a function, a background job, a file redirect or a glob that could
-turn into an option makes the whole line unreadable.  Knows nothing of what programs do.
+expansion, a substitution, an assignment of more than a plain word, a function, a background job, a file
+redirect or a glob that could turn into an option makes the whole line unreadable.  Knows nothing of what
+programs do.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ LONGEST = 4096
 MOST_COMMANDS = 50
 
 _BARE = re.compile(r"[A-Za-z0-9_./:=,@%+^-]+|\[|\]|!|=+|!=")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[A-Za-z0-9_.-]*")
 _GLOB = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./,@%+-]*[*?\[][A-Za-z0-9_./*?\[\],@%+-]*")
 _IN_DOUBLE = re.compile(r"[^$`\\!\"\x00-\x08\x0b-\x1f\x7f]*")
 _IN_SINGLE = re.compile(r"[^'\x00-\x08\x0b-\x1f\x7f]*")
@@ -33,15 +35,19 @@ class _Unread(Exception):
 
 
 class Word(str):
-    """One literal word; `glob` says that the shell will replace it by file names."""
+    """One literal word; `glob` says that the shell will replace it by file names.
 
-    __slots__ = ("glob",)
+    `assigns` says that it stands before the program and sets a variable for it.
+    """
+
+    __slots__ = ("assigns", "glob")
     glob: bool
+    assigns: bool
 
-    def __new__(cls, text: str, glob: bool = False) -> Word:
+    def __new__(cls, text: str, glob: bool = False, assigns: bool = False) -> Word:
         """A word."""
         made = super().__new__(cls, text)
-        made.glob = glob
+        made.glob, made.assigns = glob, assigns
         return made
 
 
@@ -101,6 +107,8 @@ def _statements(node: Node, source: bytes) -> list[list[Word]]:
         return [words for child in node.children if child.is_named for words in _statements(child, source)]
     if kind == "command":
         return [_command(node, source)]
+    if kind == "declaration_command":
+        return [_export(node, source)]
     raise _Unread(kind)
 
 
@@ -126,16 +134,34 @@ def _command(node: Node, source: bytes) -> list[Word]:
     for child in node.children:
         if child.type == "command_name":
             name = _word(child.children[0], source)
-            if name.glob or "/" in name or not name:
+            if name.glob or "=" in name or not name:
                 raise _Unread("the program is not a plain name")
             words.append(name)
+        elif child.type == "variable_assignment":
+            words.append(_assignment(child, source))
         elif child.is_named:
             words.append(_word(child, source))
         else:
             raise _Unread(child.type)
-    if not words:
+    if not words or words[-1].assigns:
         raise _Unread("no program")
     return words
+
+
+def _export(node: Node, source: bytes) -> list[Word]:
+    """`export NAME=value ...`, as the words of a program `export`."""
+    first, *more = node.children
+    if first.type != "export" or any(child.type != "variable_assignment" for child in more):
+        raise _Unread(node.type)
+    return [Word("export"), *(Word(_assignment(child, source)) for child in more)]
+
+
+def _assignment(node: Node, source: bytes) -> Word:
+    """`NAME=value` before a program, the value literal and without blanks; `+=` and `a[i]=` are not read."""
+    text = _text(node, source)
+    if not _ASSIGNMENT.fullmatch(text):
+        raise _Unread(text)
+    return Word(text, assigns=True)
 
 
 def _word(node: Node, source: bytes) -> Word:

@@ -13,15 +13,21 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from wisp.tools.gitsettings import runs_by_itself
 from wisp.workspace.protected import why_protected
 from wisp.workspace.root import Workspace
 
 _WORD = re.compile(r"[^\s'\";|&<>()`$]+")
+_JOINED = re.compile(r"^-[A-Za-z](?!-)|[=:,]")
+"""What may stand before a path in one word: `-Cfolder`, `html:folder`, `NAME=folder`."""
 _CHANGES_FOLDER = re.compile(r"(^|[;&|\n(]|\s)cd\s")
 _GREP = re.compile(r"\b[ef]?grep\b.*\s(-[A-Za-z]*r|-[A-Za-z]*d|--recursive|--directories)", re.DOTALL)
 _RIPGREP = re.compile(r"\brg\s")
 _UNHIDDEN = re.compile(r"\s(--hidden|--no-ignore|-[A-Za-z]*u)")
-_DIFF = re.compile(r"\bdiff\s")
+_DIFF = re.compile(r"(?<!\bgit )\bdiff\s|--no-index\b")
+_ADDRESSES = re.compile(r"\bgit\s+(remote|config)\b")
+_GIT = re.compile(r"(^|[;&|\n(]|\s)git\s+(?!(--version|version)\s*$)")
+_PUTS_BACK = re.compile(r"\bgit\s+(?:--no-pager\s+)?checkout\s+((?:-\S+\s+)*)([^\s;&|<>()-][^\s;&|<>()]*)")
 _CREDENTIALS = re.compile(rb"(?i)://[^/\s]*@|extraheader|token|password")
 _PUBLISHED = frozenset({"node_modules", "site-packages"})
 """Folders of other people's published files: what looks like a key there is none of the user's."""
@@ -39,7 +45,10 @@ class Reached(NamedTuple):
     outside: tuple[str, ...]
     """Real paths outside that words lead to through links."""
     hidden: str
-    """One of these, or a file with secrets, or why it is not known; empty when the words say all."""
+    """One of these, a file with secrets, a setting by which git runs something, or why it is not known.
+
+    Empty when the words say all.
+    """
 
 
 def reached(workspace: Workspace, command: str) -> Reached:
@@ -55,16 +64,24 @@ def reached(workspace: Workspace, command: str) -> Reached:
         words = [word for word in words if word.count("*") <= _MOST_STARS]
     folders: list[str] = []
     for path in _named(workspace, words, bases, _CHANGES_FOLDER.search(command) is not None):
-        if not _beneath(workspace, path) or not os.path.lexists(path):
+        if not _beneath(workspace, path):
             continue
-        real = os.path.realpath(path)
+        real = os.path.realpath(path)  # of one that could be made: through the folders that are there
+        if not os.path.lexists(path) and _beneath(workspace, real):
+            continue
         if not _beneath(workspace, real):
             outside[real] = None
         elif why_protected(path, "read") or why_protected(real, "read"):
             hidden = hidden or path
         elif os.path.isdir(real):
             folders.append(real)
-    hidden = hidden or next(iter(outside), "") or _searched(workspace, " ".join(words), folders or bases)
+    line = " ".join(words)
+    hidden = hidden or next(iter(outside), "") or _put_back(re.sub("['\"]", "", command), bases)
+    if not hidden and _ADDRESSES.search(line):
+        hidden = next((path for path in _configurations(bases) if _secret(path)), "")
+    if not hidden and _GIT.search(command):
+        hidden = next(filter(None, map(runs_by_itself, bases)), "")
+    hidden = hidden or _searched(workspace, line, folders or bases)
     return Reached(tuple(outside), hidden)
 
 
@@ -76,7 +93,9 @@ def _words(command: str) -> list[str]:
         found = list(lexer)
     except ValueError:
         found = []
-    return list(dict.fromkeys([*found, *_WORD.findall(command)]))
+    found += _WORD.findall(command)
+    found += [part for word in found for part in _JOINED.split(word)[1:] if part]
+    return list(dict.fromkeys(found))
 
 
 def _literal(pattern: str) -> str:
@@ -126,6 +145,25 @@ def _searched(workspace: Workspace, line: str, folders: list[str]) -> str:
                 if compares and os.path.islink(path) and not _beneath(workspace, os.path.realpath(path)):
                     return path
     return ""
+
+
+def _put_back(line: str, bases: list[str]) -> str:
+    """A file or folder whose changes `git checkout NAME` would throw away: NAME is meant to be a branch."""
+    for found in _PUTS_BACK.finditer(line):
+        for base in bases:
+            path = os.path.join(base, found[2])
+            if "-b" not in found[1].split() and os.path.lexists(path):
+                return path
+    return ""
+
+
+def _configurations(bases: list[str]) -> Iterator[str]:
+    """Configurations of the repositories that these folders may be in."""
+    for base in bases:
+        while base != "/":
+            if os.path.lexists(path := os.path.join(base, ".git", "config")):
+                yield path
+            base = os.path.dirname(base)
 
 
 def _secret(path: str) -> bool:

@@ -180,6 +180,8 @@ def _permissions(invocation: Invocation, library: Library) -> int:
     if verb == "list" and not rest:
         for kind, rule in library.rules():
             print(safe(f"{kind:5} {rule}"))
+            if (kind, rule) == ("allow", "bash(@everyday)"):
+                print("      what development programs do in a project; its build, tests and scripts are run")
         return OK
     if verb == "test" and len(rest) == 1:
         return _permissions_test(rest[0], library)
