@@ -74,7 +74,12 @@ class Box:
         with self._lock:
             if self._proof is None:
                 if self.settings.wanted:
-                    self._proof = prove(self._launcher(), self._now)
+                    inside = "lies in the workspace, where commands could change it"
+                    self._proof = prove(
+                        self._launcher(),
+                        self._now,
+                        inside if self._launcher(anywhere=True) else "is not installed",
+                    )
                 else:
                     self._proof = Proof("none", "the sandbox was turned off")
             return self._proof
@@ -206,13 +211,13 @@ class Box:
                 self._boxes = Boxes(grant, self._now, self._wall)
             return self._boxes
 
-    def _launcher(self) -> str:
-        """The launcher, outside of what a command could have written."""
+    def _launcher(self, *, anywhere: bool = False) -> str:
+        """The launcher, outside of what a command could have written; or wherever it is."""
         roots = [root.path for root in self._workspace.roots]
         for folder in self._path.split(os.pathsep):
             if os.path.isabs(folder):
                 found = os.path.realpath(os.path.join(folder, "bwrap"))
-                if any(found.startswith(root.rstrip("/") + "/") for root in roots):
+                if not anywhere and any(found.startswith(root.rstrip("/") + "/") for root in roots):
                     continue
                 if os.path.isfile(found) and os.access(found, os.X_OK):
                     return found

@@ -29,14 +29,18 @@ class Proof(NamedTuple):
     """Why not something better; for `bubblewrap` what was seen."""
 
 
-def prove(bwrap: str, now: Callable[[], float]) -> Proof:
-    """Run the smallest command in a box and say what came of it."""
+def prove(bwrap: str, now: Callable[[], float], missing: str = "is not installed") -> Proof:
+    """Run the smallest command in a box and say what came of it.
+
+    Args:
+        missing: what is wrong with bubblewrap where `bwrap` is empty.
+    """
     if sys.platform != "linux":
         return Proof("none", f"no sandbox is built for {sys.platform} yet")
     if not seccomp.supported(os.uname().machine):
         return Proof("none", f"there is no system-call filter for {os.uname().machine} yet")
     if not bwrap:
-        return _floor("bubblewrap (bwrap) is not installed", now)
+        return _floor(f"bubblewrap (bwrap) {missing}", now)
     said = bytearray()
     try:
         code = _smallest(bwrap, now, said, _FIRST_SECONDS)
