@@ -121,6 +121,8 @@ def test_a_trusted_projects_executing_settings_need_approval_of_their_content(tm
 def test_a_headless_run_tells_what_it_did_not_read_until_somebody_decided(tmp_path: Path, form: str) -> None:
     with ServerThread([{"text": "ok"}] * 4) as server:
         program = _project(tmp_path, server.base_url("openai-chat"))
+        for name in (".mcp.json", ".wisp"):  # as they stand in for a command that runs meanwhile
+            (program.project / name).mkdir(exist_ok=True)
         run = ("-p", "hi", "--output-format", form)
         undecided = program.run(*run)
         left_out = program.run(*run, "--no-project")

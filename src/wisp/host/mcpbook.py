@@ -68,7 +68,8 @@ def _unapproved(configured: Configured, clock: Clock) -> list[dict[str, Any]]:
 
 def note(configured: Configured) -> str:
     """What a list cannot show: a project that is not trusted may have servers of its own."""
-    if configured.trusted or not os.path.lexists(os.path.join(configured.cwd, SERVERS)):
+    place = os.path.join(configured.cwd, SERVERS)
+    if configured.trusted or os.path.isdir(place) or not os.path.lexists(place):
         return ""
     return f"{SERVERS} of this folder is not read: the folder is not trusted; see 'wisp trust'"
 

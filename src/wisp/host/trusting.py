@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 import msgspec
 
@@ -63,4 +64,14 @@ def not_read(configured: Configured, clock: Clock) -> tuple[str, ...]:
 
 
 def _found(folder: str) -> tuple[str, ...]:
-    return tuple(name for name in READ if os.path.lexists(os.path.join(folder, name)))
+    return tuple(name for name in READ if _says_something(os.path.join(folder, name)))
+
+
+def _says_something(path: str) -> bool:
+    """Whether there is anything to read: an empty folder may only stand in for what is not there."""
+    try:
+        return not stat.S_ISDIR(os.lstat(path).st_mode) or bool(os.listdir(path))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
