@@ -103,6 +103,7 @@ def test_nothing_is_typed_into_the_persons_terminal(config: Config, terminal: bo
     each_user(work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 def test_what_it_leaves_running_is_gone(config: Config) -> None:
     def work(make: Callable[[], Site]) -> None:

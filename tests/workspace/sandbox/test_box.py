@@ -329,6 +329,7 @@ def test_a_box_that_cannot_be_built_runs_nothing(tmp_path: Path, need: Callable[
         made.close()
 
 
+@pytest.mark.slow
 def test_processes_are_counted_for_root_too(boxed: Boxed) -> None:
     """A bomb stops at the cap; the agent goes on."""
     boxed("true")
