@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from wisp.workspace.process import Ending, on_terminal, run
+from wisp.workspace.process import Ending, on_terminal
 from wisp.workspace.root import Workspace
 from wisp.workspace.stop import StopToken
 
@@ -162,28 +162,16 @@ class Box:
             Refused: it could not be boxed, or not be started; nothing ran.
             OSError: there is no such folder.
         """
-        proof, stop = self.prove(), StopToken()
+        from wisp.workspace.sandbox.launch import Job
+        from wisp.workspace.sandbox.tending import Tended, tend
+
+        kind, chosen = self.prove().kind, self.settings
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            if proof.kind == "none":
-                return run(
-                    argv,
-                    cwd=folder,
-                    env=env,
-                    timeout=timeout,
-                    stop=stop,
-                    now=self._now,
-                    output=output,
-                    errors=errors,
-                )
-            from wisp.workspace.sandbox.launch import Job
-            from wisp.workspace.sandbox.tending import Tended, tend
-
-            chosen = self.settings
             home = os.path.realpath(chosen.home)
             place = Tended(folder, os.path.realpath(path), writable, kept, home, chosen.hide)
-            job = Job(argv, env, timeout, stop, output, errors)
-            return tend(self._launcher() if proof.kind == "bubblewrap" else "", place, job, self._now)
+            job = Job(argv, env, timeout, StopToken(), output, errors)
+            return tend(kind, self._launcher(), place, job, self._now)
         finally:
             os.close(folder)
 

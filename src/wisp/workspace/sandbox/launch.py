@@ -1,4 +1,4 @@
-"""Starting one command in a planned box, and knowing whether it ever began.
+"""Starting one command: in a planned box, knowing whether it ever began, or without the launcher.
 
 What the launcher says goes to a channel of its own, as does what a watcher of ours inside has to say; the
 output is the command's alone.
@@ -165,6 +165,34 @@ def launch(
         return ending._replace(left=channel.left)
     finally:
         for fd in mine:
+            os.close(fd)
+
+
+def direct(
+    job: Job, folder: int, now: Callable[[], float], *, rules: bytes = b"", tty: bool = False
+) -> Ending:
+    """Run `job` without the launcher: under Landlock's `rules` (`landlock.packed`) where there are any.
+
+    Raises:
+        Refused: it cannot be started.
+    """
+    fds = (descriptor("rules", rules),) if rules else ()
+    try:
+        return run(
+            job.argv,
+            cwd=folder,
+            env=job.env,
+            timeout=job.timeout,
+            stop=job.stop,
+            now=now,
+            output=job.output,
+            errors=job.errors,
+            fds=fds,
+            stdin=job.stdin,
+            tty=tty,
+        )
+    finally:
+        for fd in fds:
             os.close(fd)
 
 

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from wisp.workspace.errors import Refused
-from wisp.workspace.process import Ending, run
+from wisp.workspace.process import Ending
 from wisp.workspace.sandbox import hidden, landlock, seccomp
 from wisp.workspace.sandbox.bubblewrap import Spec
 from wisp.workspace.sandbox.caps import Cap
-from wisp.workspace.sandbox.launch import PROCESSES, Job, NotStarted, launch
+from wisp.workspace.sandbox.launch import PROCESSES, Job, NotStarted, direct, launch
 from wisp.workspace.sandbox.leftover import private_folder
 from wisp.workspace.sandbox.newrepos import NewRepositories
 from wisp.workspace.sandbox.plan import PROXY_SOCKET, Grant, environment, exclude, plan
@@ -145,26 +145,13 @@ class Boxes:
             network,
             seccomp.build(os.uname().machine, sockets=network),
         )
-        confine = descriptor("rules", rules)
         with self._lock:
             self._running += 1
             before = self._look()
         try:
-            ending = run(
-                job.argv,
-                cwd=self._grant.roots[0].fd,
-                env=environment(job.env, temporary),
-                timeout=job.timeout,
-                stop=job.stop,
-                now=self._now,
-                output=job.output,
-                errors=job.errors,
-                fds=(confine,),
-                stdin=job.stdin,
-                tty=tty,
-            )
+            confined = job._replace(env=environment(job.env, temporary))
+            ending = direct(confined, self._grant.roots[0].fd, self._now, rules=rules, tty=tty)
         finally:
-            os.close(confine)
             news = self._ended(before)
         return ending, news
 

@@ -10,11 +10,11 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from wisp.workspace.process import Ending, run
+from wisp.workspace.process import Ending
 from wisp.workspace.sandbox import hidden, landlock, seccomp
 from wisp.workspace.sandbox.bubblewrap import Mount, Spec
-from wisp.workspace.sandbox.launch import Job, launch
-from wisp.workspace.sandbox.probe import descriptor
+from wisp.workspace.sandbox.launch import Job, direct, launch
+from wisp.workspace.sandbox.probe import BoxKind
 
 
 class Tended(NamedTuple):
@@ -31,33 +31,21 @@ class Tended(NamedTuple):
     hide: Sequence[str]
 
 
-def tend(bwrap: str, place: Tended, job: Job, now: Callable[[], float]) -> Ending:
-    """Run `job` there; under Landlock only where `bwrap` is empty.
+def tend(kind: BoxKind, bwrap: str, place: Tended, job: Job, now: Callable[[], float]) -> Ending:
+    """Run `job` there, in the best box there is.
 
     Raises:
         Refused: it could not be boxed; nothing ran.
     """
+    if kind == "none":
+        return direct(job, place.folder, now)
     unseen = [*hidden.credential_places(place.home), *place.hide]
     unseen = [path for path in unseen if os.path.lexists(path)]
     machine = os.uname().machine
-    if not bwrap:
+    if kind == "landlock":
         seen = landlock.readable(["/dev", *(path for path in unseen if not path.startswith("/proc/"))])
         rules = landlock.packed(place.writable, seen, False, seccomp.build(machine, sockets=False))
-        confine = descriptor("rules", rules)
-        try:
-            return run(
-                job.argv,
-                cwd=place.folder,
-                env=job.env,
-                timeout=job.timeout,
-                stop=job.stop,
-                now=now,
-                output=job.output,
-                errors=job.errors,
-                fds=(confine,),
-            )
-        finally:
-            os.close(confine)
+        return direct(job, place.folder, now, rules=rules)
 
     def planned() -> Spec:
         covered = [path for path in unseen if path not in place.writable]
