@@ -2,7 +2,8 @@
 
 Text from models, tools, files and servers may hold bytes that drive a terminal: move the cursor, set
 titles, write the clipboard, hide what follows.  Everything shown passes through `safe`, what a person is
-asked to approve through `shown`.  Knows no terminal and no screen.
+asked to approve through `shown`; what they return has a type of its own, `Shown`, and screens, titles, the
+clipboard and logs take nothing else.  Knows no terminal and no screen.
 """
 
 from __future__ import annotations
@@ -10,6 +11,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from typing import NewType
+
+Shown = NewType("Shown", str)
+"""Text that a terminal may be given.  Only the functions of this module make it: joining two of them with
+`+` or an f-string gives a `str`, which goes through `safe` again (what is safe stays as it is)."""
 
 _SEQUENCE = re.compile(
     "\x1b\\[[0-?]*[ -/]*[@-~]"  # control sequences
@@ -30,7 +36,7 @@ _PILED = re.compile(f"([{_MARKS}]{{8}})[{_MARKS}]+")
 """More marks over one letter than any script has; they would cover the lines around it."""
 
 
-def safe(text: str) -> str:
+def safe(text: str) -> Shown:
     """`text` without terminal sequences and control characters; line feeds and tabs stay.
 
     Characters that reorder or hide text are shown as escapes, and so are bytes of names that are no text; of
@@ -38,7 +44,7 @@ def safe(text: str) -> str:
     """
     if text.isascii():
         return inert(text)
-    return _HIDING.sub(_escaped, _PILED.sub(r"\1", inert(text)))
+    return Shown(_HIDING.sub(_escaped, _PILED.sub(r"\1", inert(text))))
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -61,18 +67,18 @@ def _joins(neighbour: str) -> bool:
     return not neighbour or (not neighbour.isascii() and unicodedata.category(neighbour)[0] in "LMS")
 
 
-def inert(text: str) -> str:
+def inert(text: str) -> Shown:
     """`text` without what drives a terminal, all else kept: for pipes, which often end in one.
 
     What would be written over an earlier part of its line stands on the next one.
     """
     if text.isascii() and text.isprintable():
-        return text
+        return Shown(text)
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROL.sub("", _SEQUENCE.sub("", lines))
+    return Shown(_CONTROL.sub("", _SEQUENCE.sub("", lines)))
 
 
-def shown(text: str) -> str:
+def shown(text: str) -> Shown:
     """`text` with every control character made visible: for what a person is asked to approve."""
     out = []
     for char in text:
@@ -82,7 +88,7 @@ def shown(text: str) -> str:
             out.append(f"\\u{{{ord(char):x}}}")
         else:
             out.append(f"\\x{ord(char):02x}" if ord(char) < 256 else f"\\u{{{ord(char):x}}}")
-    return "".join(out)
+    return Shown("".join(out))
 
 
 def nearest(wanted: str, known: Iterable[str]) -> str:
@@ -94,7 +100,7 @@ def nearest(wanted: str, known: Iterable[str]) -> str:
     return f" (did you mean {by_form[found[0]]!r}?)" if found else ""
 
 
-def one_line(text: str, width: int = 100) -> str:
+def one_line(text: str, width: int = 100) -> Shown:
     """The beginning of `text` on one line of at most `width` characters."""
     flat = " ".join(safe(text).split())
-    return flat if len(flat) <= width else flat[: width - 3] + "..."
+    return Shown(flat if len(flat) <= width else flat[: width - 3] + "...")

@@ -303,7 +303,7 @@ class Card(Entry):
         if not (self.opened or bad or self.name in ("bash", "process")):
             return out
         most = OPEN if self.opened else HEAD
-        rows = safe(self.output).rstrip("\n").split("\n") if self.output.strip() else []
+        rows: list[str] = list(safe(self.output).rstrip("\n").split("\n")) if self.output.strip() else []
         hidden = len(rows) - most
         if hidden > 0:
             rows = rows[-most:]
