@@ -287,8 +287,8 @@ class Card(Entry):
     def _body(self, width: int, look: Look) -> list[Strip]:
         base, dim = look.style(), look.style("dim")
         if self.state == "running":
-            rows = [safe(row) for row in self.live if row.strip()][-TAIL:]
-            return [fitted([Segment("    " + clipped(row, width - 5), dim)], width, base) for row in rows]
+            live = [safe(row) for row in self.live if row.strip()][-TAIL:]
+            return [fitted([Segment("    " + clipped(row, width - 5), dim)], width, base) for row in live]
         out: list[Strip] = []
         if self.diff:
             from wisp.frontends.tui.diffs import diff_lines
@@ -303,7 +303,7 @@ class Card(Entry):
         if not (self.opened or bad or self.name in ("bash", "process")):
             return out
         most = OPEN if self.opened else HEAD
-        rows: list[str] = list(safe(self.output).rstrip("\n").split("\n")) if self.output.strip() else []
+        rows = safe(self.output).rstrip("\n").split("\n") if self.output.strip() else []
         hidden = len(rows) - most
         if hidden > 0:
             rows = rows[-most:]
