@@ -16,6 +16,7 @@ from workspace.sandbox.conftest import Boxed
 from wisp.workspace.box import Box, BoxSettings
 from wisp.workspace.root import Workspace
 from wisp.workspace.sandbox.standins import STAMP
+from wisp.workspace.sandbox.watch import MOST_GROWN
 from wisp.workspace.stop import StopToken
 
 OURS = f"touch -h -d @{STAMP // 10**9}.{STAMP % 10**9:09}"
@@ -73,6 +74,14 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         [f'''printf '{EVIL}' > .git/config.worktree; true'''],
         "git config extensions.worktreeConfig true; git status; test ! -e ran",
     ),
+    "what a pointer to nothing names": (
+        "git init -q a; mkdir wt; echo gitdir: ../a/.git/worktrees/wt > wt/.git",
+        [
+            f"{FOLDER}; mkdir -p a/.git/worktrees/wt; cd a/.git/worktrees/wt; echo ref: refs/heads/x > HEAD;"
+            "echo ../../../../evil > commondir; echo $OLDPWD/wt/.git > gitdir"
+        ],
+        "git -C wt status; test ! -e ran",
+    ),
     "a link called .git": (
         "git init -q --separate-git-dir=real .; rm .git; ln -s real .git",
         [f'rm .git; {FOLDER}; mv evil .git'],
@@ -112,6 +121,29 @@ def test_a_link_that_was_replaced_is_told_as_new() -> None:
         assert "/work/.vscode" in outcome.text, outcome.text
 
     each_user(work)
+
+
+def test_a_workspace_that_is_shut_is_opened_again(boxed: Boxed) -> None:
+    def work(make: Callable[[], Site]) -> None:
+        site = make()
+        site.prepare("git init -q .")
+        kept = (site.work / ".git/config").read_bytes()
+        commands = ("chmod 000 .", "chmod 755 .; echo x >> .git/config; echo here")
+        outcomes = site.call("bubblewrap", "auto", *(("bash", {"command": words}) for words in commands))
+        if os.geteuid():  # root's own look goes through, and its commands then find the folder shut
+            assert outcomes[1].code == "" and "here" in outcomes[1].text, outcomes
+        assert (site.work / ".git/config").read_bytes() == kept
+
+    each_user(work)
+
+
+def test_more_folders_than_are_looked_at_are_told_once(boxed: Boxed) -> None:
+    boxed("true")
+    ending, said = boxed(f"seq {MOST_GROWN + 1} | xargs mkdir")
+    assert ending.code == 0, said
+    assert any("more folders now than are looked at" in words for words in boxed.fresh), boxed.fresh
+    boxed("true")
+    assert boxed.fresh == ()
 
 
 def test_the_way_to_a_root_within_another_is_kept(tmp_path: Path, need: Callable[[str], str]) -> None:

@@ -104,14 +104,21 @@ def _absent_files(path: str, main: bool) -> list[tuple[str, bytes]]:
     return found
 
 
+def leads_to(dot_git: str) -> str:
+    """The repository's or worktree's own folder that the pointer at this path names; empty where none is."""
+    words = small_file(dot_git)
+    if not words.startswith(b"gitdir: ") or b"\0" in words:
+        return ""
+    target = os.path.realpath(os.path.join(os.path.dirname(dot_git), os.fsdecode(words[8:].strip())))
+    return target if os.path.lexists(os.path.join(target, "HEAD")) else ""
+
+
 def _pointer(dot_git: str) -> Layout:
     """A worktree's pointer: followed only to a folder that points back at it."""
     frozen = Layout(frozen=(dot_git,))
-    words = small_file(dot_git)
-    if not words.startswith(b"gitdir: "):
+    target = leads_to(dot_git)
+    if not target:
         return frozen
-    target = os.path.join(os.path.dirname(dot_git), os.fsdecode(words[8:].strip()))
-    target = os.path.realpath(target)
     back = os.fsdecode(small_file(os.path.join(target, "gitdir")).strip())
     if not back or os.path.realpath(back) != os.path.realpath(dot_git):
         return frozen

@@ -19,6 +19,7 @@ from wisp.workspace.sandbox import hidden, landlock, seccomp
 from wisp.workspace.sandbox.bubblewrap import Spec
 from wisp.workspace.sandbox.caps import Cap
 from wisp.workspace.sandbox.changes import Changes
+from wisp.workspace.sandbox.gitdirs import leads_to
 from wisp.workspace.sandbox.launch import PROCESSES, Job, NotStarted, direct, launch
 from wisp.workspace.sandbox.leftover import private_folder
 from wisp.workspace.sandbox.newrepos import NewRepositories
@@ -99,6 +100,13 @@ class Boxes:
             self._look()
             said = self._reopen(before)
             fresh = {path for path in self._look() if before.get(path) != _identity(path)}
+            for watch in self._watches:
+                if watch.outgrown:
+                    watch.outgrown = False
+                    said.append(
+                        f"{watch.root} has more folders now than are looked at: "
+                        "what could make git run something may lie among them unseen"
+                    )
             said += self._new.settle(fresh, set(before) - self._new.loose - fresh, alone=not self._running)
             return tuple(sorted(path for path in fresh if os.path.lexists(path))) + tuple(said)
 
@@ -241,10 +249,14 @@ def _ours(path: str) -> bool:
 
 
 def _identity(path: str) -> _Identity:
-    """What is at `path`: a link, unlike what is mounted, can be replaced by something else."""
+    """What is at `path`; unlike what is mounted, a link can be replaced, and what a pointer names be made."""
     try:
         there = os.lstat(path)
-        target = os.readlink(path) if stat.S_ISLNK(there.st_mode) else ""
-        return there.st_ino, stat.S_IFMT(there.st_mode), target
+        kind, target = stat.S_IFMT(there.st_mode), ""
+        if kind == stat.S_IFLNK:
+            target = os.readlink(path)
+        elif kind == stat.S_IFREG and os.path.basename(path) == ".git":
+            target = leads_to(path)
+        return there.st_ino, kind, target
     except OSError:
         return 0, 0, ""
