@@ -69,6 +69,11 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         ["echo x > s/r/.git/my; echo x > one; echo x > two; true"],
         "test ! -s s/r/.git/my -a ! -s two; grep -q include one",
     ),
+    "what is included at the end of a long configuration": (
+        "git init -q .; yes '# xxxxxxxxxxxxx' | head -c 160000 >> .git/config; git config include.path ../inc; touch inc",
+        ["echo x > inc; true"],
+        "test ! -s inc",
+    ),
     "a configuration of the worktree that git does not read yet": (
         f"git init -q .; {COMMIT}",
         [f'''printf '{EVIL}' > .git/config.worktree; true'''],

@@ -17,7 +17,7 @@ _KEYS = re.compile(
 )
 """Keys whose value git reads settings from, or runs."""
 _MOST_FILES = 20
-_LARGEST = 65536
+_LARGEST = 1 << 20
 
 
 def named(configs: Sequence[str], folders: Sequence[str]) -> Iterator[tuple[str, str]]:

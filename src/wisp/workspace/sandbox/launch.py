@@ -139,6 +139,7 @@ def launch(
     Raises:
         NotStarted: the launcher gave up; its words are in the message.
     """
+    job.stop.check()
     filter_ = descriptor("filter", program)
     args_read, args_write = os.pipe()
     info_read, info_write = os.pipe()
