@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ from wisp.exchange.transcript import Imported, NotThatFormat, Said, Transcript
 from wisp.harness.repair import repair
 from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured
+from wisp.host.given import whole_file
 from wisp.host.scrubbing import known_values
 from wisp.messages.ids import Clock, iso
 from wisp.messages.message import Message
@@ -104,10 +106,12 @@ def import_session(configured: Configured, clock: Clock, file: str, source: str 
         OpenFailed: it is no such file, or holds no message.
         OSError: it cannot be read, or the session cannot be made.
     """
-    with open(file, "rb") as opened:
-        data = opened.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise OpenFailed(f"{file} is larger than {MOST_BYTES >> 20} MiB", 1)
+    try:
+        data = whole_file(file, MOST_BYTES)
+    except OSError as exc:
+        if exc.errno != errno.EFBIG:
+            raise
+        raise OpenFailed(f"{file} is larger than {MOST_BYTES >> 20} MiB", 1) from None
     read = _read(data, file, source)
     if not read.said:
         raise OpenFailed(f"{file} is a session of {read.source} without a message that could be taken", 1)
