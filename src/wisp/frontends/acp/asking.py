@@ -89,7 +89,8 @@ class Asking:
                 return
             always = outcome.option_id == "always" and bool(event.session_rule)
             yes = always or outcome.option_id == "once"
-            approve = Approve(event.call_id, event.digest, yes, "session" if always else "once")
+            why = "" if yes or outcome.option_id == "no" else "the client chose what was not offered"
+            approve = Approve(event.call_id, event.digest, yes, "session" if always else "once", why)
         except _NO_ANSWER:
             pass
         with suppress(CommandRefused):  # settled meanwhile
