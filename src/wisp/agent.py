@@ -14,7 +14,8 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from wisp.callbacks import Answered, Answerer, Approve, Asked, following, shape_of, tool_of
+from wisp.callbacks import following, shape_of, tool_of
+from wisp.contained import Answered, Answerer, Approve, Asked, Decided, Edge, Held, Streaming
 from wisp.host.answers import AnswerCheck
 from wisp.host.client import CommandRefused, OpenFailed, OpenRequest
 from wisp.host.commands import AnyCommand, Cancel, FollowUp, Prompt, QueueEdit, QueuePop, Steer
@@ -121,11 +122,13 @@ class Agent:
             no_session=not (session or resume),
             resume=resume,
         )
-        self._provider = provider
-        self._tools = tuple(tool_of(given) for given in tools)
-        self._approver = Asked(approve) if approve is not None else None
-        self._questioner = Answered(answer) if answer is not None else None
-        self._check = AnswerCheck(None, SystemClock(), boundary)
+        edge = self._edge = Edge(self.cancel)
+        self._provider = Streaming(provider, edge) if provider is not None else None
+        self._tools = tuple(Held(tool_of(given), edge) for given in tools)
+        self._approver = Asked(approve, edge) if approve is not None else None
+        self._questioner = Answered(answer, edge) if answer is not None else None
+        decided = Decided(boundary, edge) if boundary is not None else None
+        self._check = AnswerCheck(None, SystemClock(), decided)
         self._prompt = prompt
         self._instructions = (instructions,) if instructions else ()
         self._host: SessionHost | None = None
@@ -220,6 +223,7 @@ class Agent:
                     ended = isinstance(envelope.event, AgentCompleted)
                     yield envelope.event
                     if ended:
+                        self._edge.settled()
                         return
             finally:
                 if not ended:

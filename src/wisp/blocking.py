@@ -43,19 +43,24 @@ class LoopThread:
             raise RuntimeError("a callback of an agent cannot wait for the agent; make it async and await")
         settled = threading.Event()
 
-        async def watched() -> T:
+        async def watched() -> tuple[BaseException, None] | tuple[None, T]:
             try:
-                return await work
+                return None, await work
+            except (KeyboardInterrupt, SystemExit) as exc:  # raised here, they would end the loop
+                return exc, None
             finally:
                 settled.set()
 
         future = asyncio.run_coroutine_threadsafe(watched(), self._loop)
         try:
-            return future.result()
+            left, found = future.result()
         except BaseException:
             if future.cancel():
                 settled.wait(SETTLE)
             raise
+        if left is not None:
+            raise left
+        return found  # type: ignore[return-value]  # there is one or the other
 
     def close(self) -> None:
         """End the thread; what still runs in the loop is left."""
