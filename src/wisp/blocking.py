@@ -16,6 +16,17 @@ SETTLE = 10.0
 """Seconds that interrupted work has to settle."""
 
 
+ONE_AT_A_TIME = threading.Lock()
+"""Held by whoever decides whether there has to be another one."""
+
+
+async def within(loop: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, T]) -> T:
+    """Do `work` in `loop`, where that runs in another thread; else here."""
+    if loop is None or loop is asyncio.get_running_loop() or not loop.is_running():
+        return await work
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
 class LoopThread:
     """Runs coroutines one after another or side by side; started when it is made."""
 
