@@ -239,7 +239,7 @@ def print_tree(found: Sequence[Entry]) -> None:
 
 
 def _entry(entry: Entry) -> str:
-    label = f"  [{safe(entry.label)}]" if entry.label else ""
+    label = f"  [{one_line(entry.label, 80)}]" if entry.label else ""
     return f"{entry.number} {entry.kind}: {one_line(entry.text, 80)}{label}"
 
 
