@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +154,23 @@ def test_a_day_is_shared_by_processes_and_begins_anew(tmp_path: Path) -> None:
     assert second.read() == Spent()
     path.write_text("{")
     assert first.read().cost is None
+
+
+def test_a_day_that_cannot_be_written_is_not_one_on_which_nothing_was_spent(tmp_path: Path) -> None:
+    """A disk without room: the other processes still see what was spent before, or that it is unknown."""
+    path = tmp_path / "day.json"
+    book = Daybook(str(path), lambda: 1_700_000_000.0)
+    spent = Spent(1, Usage(10, 5, 0, 0, 0), 0.5, 2.0)
+    book.add(spent)
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        book.add(spent)
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+    assert Daybook(str(path), lambda: 1_700_000_000.0).read().cost in (0.5, None)
 
 
 async def test_queued_messages_are_edited_taken_back_and_bounded() -> None:

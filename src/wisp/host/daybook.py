@@ -61,9 +61,9 @@ class Daybook:
             with os.fdopen(os.open(self._path, flags, 0o600), "r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 day = Day(self._date(), self._today(file.read()).and_also(spent))
-                file.seek(0)
-                file.truncate()
+                file.seek(0)  # written over, then cut: an empty file would be nothing spent
                 file.write(msgspec.json.encode(day))
+                file.truncate()
         except OSError:
             self._broken = True
 

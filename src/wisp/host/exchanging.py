@@ -25,7 +25,7 @@ from wisp.session.open import Tree, opened_tree
 from wisp.session.records import Known, MessageRecord, Record, SessionHeader, TitleRecord
 from wisp.session.scan import record_at
 from wisp.session.scrub import Scrubber
-from wisp.session.whole import create
+from wisp.session.whole import about, create
 
 ENDINGS = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "atif", ".jsonl": "claude"}
 """What a file's ending says of its format."""
@@ -91,9 +91,14 @@ def write_new(path: str, made: Exported) -> None:
     Raises:
         OSError: it is there already, or cannot be made; nothing is changed then.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(made.data)
+    with about(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(made.data)
+        except OSError:
+            os.unlink(path)
+            raise
 
 
 def import_session(configured: Configured, clock: Clock, file: str, source: str = "") -> Arrived:

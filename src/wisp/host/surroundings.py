@@ -247,16 +247,11 @@ class HostSurroundings:
 
     def keep_draft(self, text: str) -> None:
         """Keep what is being written, for the person alone; an empty one is forgotten.  Never fails."""
-        from wisp.session.whole import create_private_folder
+        from wisp.session.whole import replace_private
 
         path = self._draft_file
         with suppress(OSError):
-            if not text.strip():
+            if text.strip():
+                replace_private(path, text.encode("utf-8", "replace"))
+            else:
                 os.unlink(path)
-                return
-            create_private_folder(os.path.dirname(path))
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-            new = f"{path}.{os.getpid()}"
-            with os.fdopen(os.open(new, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
-            os.replace(new, path)
