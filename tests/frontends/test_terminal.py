@@ -105,6 +105,22 @@ def test_what_is_approved_shows_every_control_character() -> None:
     assert shown("rm -rf x #\rls") == "rm -rf x #\\x0dls"
 
 
+@pytest.mark.parametrize(
+    "char",
+    "\u034f\u115f\u1160\u17b4\u180b\u180e\u2800\u3164\ufe00\ufe0f\uffa0\u00ad\u00a0\u3000\u2028\U000e0100\U0001d173",
+)
+def test_in_what_is_approved_nothing_looks_like_a_space_or_like_nothing(char: str) -> None:
+    """Letters too: `rm a\u3164b` reads like two names."""
+    out = shown(f"rm a{char}b")
+    assert out.isascii() and out.isprintable()
+    assert f"{ord(char):x}" in out
+    assert out.split(" ") == ["rm", out[3:]], "one name still"
+
+
+def test_an_emoji_in_what_is_approved_stays_one() -> None:
+    assert shown("say \u2764\ufe0f \u26a0\ufe0f") == "say \u2764\ufe0f \u26a0\ufe0f"
+
+
 @given(st.binary(max_size=40))
 def test_a_name_whose_bytes_are_no_text_can_be_printed_anywhere(name: bytes) -> None:
     """What Python makes of such a name cannot be encoded; its bytes are shown."""

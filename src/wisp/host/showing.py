@@ -29,6 +29,10 @@ _HIDDEN = re.compile(
 )
 _JOINERS = ("\u200c", "\u200d")
 """Persian, Hindi and others are written with them, and emoji put together."""
+_EMPTY = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that look like a space or like nothing."""
 _HIDING = re.compile(f"\U0001f3f4[\U000e0030-\U000e007a]{{1,7}}\U000e007f|{_HIDDEN.pattern}")
 """The first is the flag of a region, whole."""
 _MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
@@ -88,7 +92,7 @@ def shown(text: str) -> Shown:
             out.append(f"\\u{{{ord(char):x}}}")
         else:
             out.append(f"\\x{ord(char):02x}" if ord(char) < 256 else f"\\u{{{ord(char):x}}}")
-    return Shown("".join(out))
+    return Shown(_EMPTY.sub(_seen, "".join(out)))
 
 
 def nearest(wanted: str, known: Iterable[str]) -> str:
@@ -104,3 +108,11 @@ def one_line(text: str, width: int = 100) -> Shown:
     """The beginning of `text` on one line of at most `width` characters."""
     flat = " ".join(safe(text).split())
     return Shown(flat if len(flat) <= width else flat[: width - 3] + "...")
+
+
+def _seen(match: re.Match[str]) -> str:
+    """What looks like nothing as an escape; the sign that makes an emoji of a symbol stays behind one."""
+    before = match.string[match.start() - 1 : match.start()]
+    if match[0] == "\ufe0f" and before and unicodedata.category(before) in ("So", "Sm"):
+        return match[0]
+    return f"\\u{{{ord(match[0]):x}}}"
