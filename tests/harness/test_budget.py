@@ -152,6 +152,14 @@ def test_a_day_is_shared_by_processes_and_begins_anew(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     now[0] += 86_400
     assert second.read() == Spent()
+    second.add(Spent(1, Usage(1, 1, 0, 0, 0), 0.25, 1.0))
+    now[0] -= 86_400
+    first.add(Spent(1, Usage(1, 1, 0, 0, 0), 0.25, 1.0))
+    now[0] += 86_400
+    assert first.read().cost == 0.5, "a clock that is set back for a while makes no day free"
+    now[0] -= 40 * 86_400
+    assert first.read() == Spent(), "and one that was far ahead holds nobody up"
+    now[0] += 40 * 86_400
     path.write_text("{")
     assert first.read().cost is None
 
