@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _OPENAT2 = 437
 _GETPATH = 50
+_GETFLAGS, _APPEND_ONLY = 0x80086601, 0x20
 _WRITE_OUT = 2
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 
@@ -62,6 +63,21 @@ def where(fd: int, otherwise: str) -> str:
     except OSError:
         return otherwise
     return found if found.startswith("/") and not found.endswith(" (deleted)") else otherwise
+
+
+def may_take_away(folder: int) -> None:
+    """Raise OSError where a name in the directory could be made and never taken away again (`chattr +a`)."""
+    if sys.platform != "linux":
+        return
+    import fcntl
+
+    flags = bytearray(8)
+    try:
+        fcntl.ioctl(folder, _GETFLAGS, flags)
+    except OSError:
+        return  # a file system without such
+    if int.from_bytes(flags, sys.byteorder) & _APPEND_ONLY:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
 
 def small_file(path: str | bytes, most: int, *, folder: int | None = None) -> bytes | None:
