@@ -214,6 +214,21 @@ def test_a_crowd_of_other_processes_does_not_keep_the_guardian_from_its_own(nap:
 THREADED = "import os,sys,threading;threading.Thread(target=lambda:os.spawnvp(os.P_WAIT,sys.argv[1],sys.argv[1:])).start()"
 
 
+@pytest.mark.parametrize("deaf", ["", "trap '' TERM; sleep 77 & setsid sleep 77 & trap - TERM;"])
+def test_what_listens_has_a_moment_to_end_also_beside_what_does_not(
+    shell: Shell, tmp_path: Path, deaf: str
+) -> None:
+    stop = StopToken()
+    stop_when(lambda: shell.said == b"up\n", stop)
+    end = "import os,signal,time;signal.signal(15, lambda *_: (time.sleep(.03), open('bye','w').close(), os._exit(0)))"
+    held = Held(tmp_path)
+    shell(
+        f"{HOLD} {deaf} exec python3 -Sc \"{end};os.write(1,b'up\\n');time.sleep(77)\"", timeout=60, stop=stop
+    )
+    held.end(0.5)
+    assert (tmp_path / "bye").exists()
+
+
 def test_killing_its_guardian_does_not_free_a_command(shell: Shell, nap: str) -> None:
     begun = time.monotonic()
     shell(f"setsid {nap} & kill -9 $PPID; {nap}")

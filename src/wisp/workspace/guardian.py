@@ -89,7 +89,8 @@ class Guardian:
             everyone = self._everyone()
             signal_all(everyone, signal.SIGTERM)
             signal_all(everyone, signal.SIGCONT)
-            self._settle(self._grace)
+            if any(_lives(pid) and _heeds(pid) for pid in everyone):
+                self._settle(self._grace)
         if self._kill():
             self._say("done")
 
@@ -207,6 +208,16 @@ def table_of_children() -> Callable[[int], list[int]]:
 def _lives(pid: int) -> bool:
     words = _stat(str(pid))
     return bool(words) and words[0] not in (b"Z", b"X")
+
+
+def _heeds(pid: int) -> bool:
+    """Whether being asked to end may lead to something; not where that is ignored."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            ignored = file.read().partition(b"\nSigIgn:")[2].split(None, 1)[0]
+        return not int(ignored, 16) >> (signal.SIGTERM - 1) & 1
+    except (OSError, ValueError, IndexError):
+        return False  # gone
 
 
 def _stat(pid: str) -> list[bytes]:
