@@ -104,3 +104,83 @@ def test_a_branchs_name_and_a_models_name_drive_nothing(tmp_path: Path) -> None:
         (program.project / ".git" / "HEAD").write_text("ref: refs/heads/x\x1b]8;;http://evil.test\x1b\\\n")
         done = program.run("chat", "--plain", stdin="/model a\x1b[2J\ngo\n")
     assert not _DRIVES.findall(done.stdout + done.stderr)
+
+
+SHOWING: tuple[tuple[str, ...], ...] = (
+    ("sessions", "list"),
+    ("sessions", "find", "needle"),
+    ("sessions", "show", "ID"),
+    ("sessions", "tree", "ID"),
+    ("sessions", "replay", "ID"),
+    ("sessions", "repair", "ID"),
+    ("sessions", "export", "ID", "--output", "NAME"),
+    ("sessions", "label", "ID", "1", "NAME"),
+    ("sessions", "rename", "ID", "NAME"),
+    ("sessions", "list", "--here"),
+    ("sessions", "tree", "ID"),
+    ("sessions", "fork", "ID@NAME"),
+    ("sessions", "NAME"),
+    ("sessions", "rm", "ID"),
+    ("context",),
+    ("undo",),
+    ("undo", "--yes"),
+    ("redo", "--yes"),
+    ("doctor",),
+    ("config", "show"),
+    ("config", "set", "NAME", "NAME"),
+    ("trust", "status"),
+    ("permissions", "list"),
+    ("permissions", "why", "NAME"),
+    ("permissions", "test", "NAME"),
+    ("skills", "list"),
+    ("skills", "validate", "NAME"),
+    ("hooks", "list"),
+    ("models", "NAME"),
+    ("mcp", "list"),
+    ("mcp", "test", "NAME"),
+    ("mcp", "remove", "NAME"),
+    ("login", "NAME"),
+    ("logout", "NAME"),
+    ("auth", "status"),
+    ("--print-instructions",),
+    ("-p", "hi", "--model", "NAME"),
+    ("-p", "hi", "--cwd", "NAME"),
+    ("NAME", "NAME"),
+    ("--NAME",),
+    ("sessions", "archive", "ID"),
+    ("sessions", "list", "--archive"),
+    ("sessions", "restore", "ID"),
+)
+"""Every command that says something, in an order in which each finds something to say."""
+_NAME = "b\x1b]52;c;eA==\x07c\x9b2J\x1b[2Jd\u202ee\r\nFORGED g"
+_FORGED = re.compile(r"^\W*FORGED", re.MULTILINE)
+
+
+def test_no_command_passes_them_or_is_given_a_further_line_by_a_name(tmp_path: Path) -> None:
+    """A folder, files, servers, hooks, settings, sessions and a model's words are all called so."""
+    steps = [_calls("write", path=_NAME, content="needle"), {"text": f"needle {_NAME}"}]
+    with ServerThread(steps) as server:
+        program = Program(tmp_path / "home", tmp_path / f"work{_NAME}", url=server.base_url("openai-chat"))
+        (program.project / "AGENTS.md").write_text(f"x {_NAME}")
+        (program.project / ".wisp").mkdir()
+        key = json.dumps(_NAME)  # a string of JSON is one of TOML
+        (program.project / ".wisp" / "settings.toml").write_text(
+            f"{key} = 1\n[mcp_servers.{key}]\ncommand = {key}\nargs = [{key}]\n"
+            f"[[hooks.PreToolUse]]\nmatcher = {key}\nhooks = [{{type = {key}, command = {key}}}]\n"
+        )
+        (program.project / ".wisp" / "skills" / _NAME).mkdir(parents=True)
+        (program.project / ".wisp" / "skills" / _NAME / "SKILL.md").write_text(f"---\nname: {_NAME}\n---\n")
+        done = program.run("-p", f"needle {_NAME.strip()}", "--permission-mode", "full", "--trust")
+        assert done.returncode == 0, done.stderr
+        told = [("-p", done.stdout + done.stderr)]
+        name = json.loads(program.run("sessions", "list", "--json").stdout.splitlines()[0])["id"]
+        for words in SHOWING:
+            given = [word.replace("NAME", _NAME).replace("ID", name) for word in words]
+            done = program.run(*given, stdin="")
+            told.append((" ".join(words), done.stdout + done.stderr))
+    assert {command for command, said in told if _DRIVES.search(said)} == set()
+    assert {command for command, said in told if _HIDES.search(said)} <= {
+        "-p"
+    }  # an answer in a pipe keeps it
+    forged = {command: said for command, said in told if _FORGED.search(said)}
+    assert set(forged) <= {"-p", "sessions show ID", "--print-instructions"}, forged  # what was said, whole

@@ -16,10 +16,10 @@ from wisp.frontends.acp.calls import diffs, fenced, kind_of
 from wisp.frontends.acp.types import (
     CallFields,
     ElicitationAnswer,
+    InCall,
     PermissionAnswer,
     PermissionChoice,
     PermissionRequest,
-    Shown,
     TextContent,
 )
 from wisp.frontends.wire.peer import Gone, Peer, RpcError
@@ -108,7 +108,7 @@ class Asking:
             status="pending",
             content=(
                 *(diffs(event.preview, self._cwd) or (fenced(event.preview),)),
-                Shown(content=TextContent(text=event.reason)),
+                InCall(content=TextContent(text=event.reason)),
             ),
         )
         return PermissionRequest(session_id=self._session_id, tool_call=call, options=tuple(options))

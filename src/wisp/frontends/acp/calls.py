@@ -13,11 +13,11 @@ from wisp.frontends.acp.types import (
     CallContent,
     FileDiff,
     ImageContent,
+    InCall,
     Kind,
     Location,
     PlanEntry,
     PlanUpdate,
-    Shown,
     TextContent,
 )
 from wisp.messages.content import Image, ResultBlock
@@ -106,12 +106,12 @@ def result_content(
     """What came of a call: its diff where it has one, otherwise its text, and pictures."""
     shown: tuple[CallContent, ...] = diffs(diff, cwd) or (fenced(text),) if text or diff else ()
     pictures = [block for block in images if isinstance(block, Image)]
-    return (*shown, *(Shown(content=ImageContent(mime_type=p.media_type, data=p.data)) for p in pictures))
+    return (*shown, *(InCall(content=ImageContent(mime_type=p.media_type, data=p.data)) for p in pictures))
 
 
-def fenced(text: str) -> Shown:
+def fenced(text: str) -> InCall:
     """Text as it is: editors render what they get as Markdown."""
-    return Shown(content=TextContent(text=in_fence(text)))
+    return InCall(content=TextContent(text=in_fence(text)))
 
 
 def in_fence(text: str) -> str:

@@ -182,7 +182,7 @@ class Location(Wire, frozen=True):
     line: int | None = None
 
 
-class Shown(Wire, frozen=True, tag_field="type", tag="content"):
+class InCall(Wire, frozen=True, tag_field="type", tag="content"):
     content: TextContent | ImageContent
 
 
@@ -193,7 +193,7 @@ class FileDiff(Wire, frozen=True, tag_field="type", tag="diff"):
     """None for a file that did not exist."""
 
 
-CallContent = Shown | FileDiff
+CallContent = InCall | FileDiff
 
 
 class CallFields(Wire, frozen=True):
