@@ -243,6 +243,7 @@ def _acp(invocation: Invocation) -> int:
     from wisp.frontends.acp.serve import run_acp
     from wisp.frontends.cli.run import request_of
     from wisp.frontends.wire.pipes import own_descriptors, remark
+    from wisp.host.showing import flat
     from wisp.host.small import HostLibrary
 
     async def opener(request: OpenRequest) -> Conversation:
@@ -258,7 +259,7 @@ def _acp(invocation: Invocation) -> int:
         version=__version__,
         reading=reading,
         writing=writing,
-        log=lambda text: remark(2, f"wisp: {text}"),
+        log=lambda text: remark(2, flat(f"wisp: {text}")),
     )
 
 
@@ -271,6 +272,7 @@ def _mcp_serve(invocation: Invocation) -> int:
     from wisp.host.build import open_host
     from wisp.host.client import OpenFailed
     from wisp.host.looking import policy_of
+    from wisp.host.showing import flat
 
     request = request_of(invocation, interactive=False)
     try:
@@ -282,7 +284,7 @@ def _mcp_serve(invocation: Invocation) -> int:
         lambda: Server(request, cwd, mode, open_host, __version__),
         reading=reading,
         writing=writing,
-        log=lambda text: remark(2, f"wisp: {text}"),
+        log=lambda text: remark(2, flat(f"wisp: {text}")),
     )
 
 

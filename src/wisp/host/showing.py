@@ -125,6 +125,25 @@ def flat(text: str) -> Shown:
     return Shown(" ".join(safe(text).split()))
 
 
+def cut_off(text: str, mark: str = "…") -> Shown:
+    """What is left of a text that was `Shown` and is cut at its end, with a mark there."""
+    return safe(_DANGLING.sub("", text.rstrip()) + mark)
+
+
+def cells(text: str) -> Shown:
+    """`text` with a sign for each character that drives, hides or reorders: as many characters as before."""
+    if text.isascii() and text.isprintable():
+        return Shown(text)
+    return Shown(_HIDING.sub(_signed, _PILED.sub(_signed, _CONTROL.sub("\ufffd", text))))
+
+
+def _signed(match: re.Match[str]) -> str:
+    found = match[0]
+    if match.re is _PILED:
+        return match[1] + "\ufffd" * (len(found) - len(match[1]))
+    return found if found == _escaped(match) else "\ufffd" * len(found)
+
+
 def beginning(text: Shown, most: int) -> Shown:
     """The first `most` characters of `text`, or one emoji less."""
     return Shown(_cut(text, most))
@@ -135,8 +154,8 @@ def _cut(text: str, most: int) -> str:
 
 
 def lines(text: Shown) -> list[Shown]:
-    """`text` at its line feeds."""
-    return [Shown(line) for line in text.split("\n")]
+    """The lines of `text`, empty ones at its end left out."""
+    return [Shown(line) for line in text.rstrip("\n").split("\n")]
 
 
 def trimmed(text: Shown) -> Shown:
