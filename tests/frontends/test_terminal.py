@@ -207,3 +207,10 @@ def test_marks_piled_on_a_letter_are_seen_where_something_is_approved() -> None:
 def test_the_type_costs_nothing() -> None:
     text = "x"
     assert Shown(text) is text
+
+
+def test_nothing_that_python_can_print_drives_or_hides() -> None:
+    """By which the common case is quick."""
+    every = (chr(code) for code in range(0x110000))
+    assert [char for char in every if char.isprintable() and shown(char) != char and char != "\ufffd"] == []
+    assert [char for char in map(chr, range(0x110000)) if char.isprintable() and safe(char) != char] == []

@@ -48,6 +48,8 @@ def safe(text: str) -> Shown:
     """
     if text.isascii():
         return inert(text)
+    if text.isprintable():  # which nothing is that drives or hides
+        return Shown(_PILED.sub(r"\1", text))
     return Shown(_HIDING.sub(_escaped, _PILED.sub(r"\1", inert(text))))
 
 
@@ -59,7 +61,7 @@ def _escaped(match: re.Match[str]) -> str:
     if (
         found in _JOINERS
         and _joins(text[match.start() - 1 : match.start()])
-        and _joins(text[match.end() :][:1])
+        and _joins(text[match.end() : match.end() + 1])
     ):
         return found
     code = ord(found)
@@ -76,7 +78,7 @@ def inert(text: str) -> Shown:
 
     What would be written over an earlier part of its line stands on the next one.
     """
-    if text.isascii() and text.isprintable():
+    if _CONTROL.search(text) is None:
         return Shown(text)
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return Shown(_CONTROL.sub("", _SEQUENCE.sub("", lines)))
