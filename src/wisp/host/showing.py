@@ -46,10 +46,10 @@ def safe(text: str) -> Shown:
     Characters that reorder or hide text are shown as escapes, and so are bytes of names that are no text; of
     marks piled on a letter eight stay.
     """
+    if text.isprintable():  # which nothing is that drives or hides
+        return Shown(text if text.isascii() else _PILED.sub(r"\1", text))
     if text.isascii():
         return inert(text)
-    if text.isprintable():  # which nothing is that drives or hides
-        return Shown(_PILED.sub(r"\1", text))
     return Shown(_HIDING.sub(_escaped, _PILED.sub(r"\1", inert(text))))
 
 
