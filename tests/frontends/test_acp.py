@@ -305,7 +305,7 @@ def test_every_mode_of_the_policy_is_offered_and_every_command_has_its_place() -
 async def test_half_a_surrogate_pair_leaves_as_a_replacement_character() -> None:
     """A file name may hold one; JSON may not. Requests are answered under their id even so."""
     async with connection() as line:
-        Teller(line.peer, "s", "/w").say("a\ud800b")
+        Teller(line.peer, "s", "/w").event(MessageDelta(turn=1, delta="a\ud800b"))
         line.write(call("x", "echo", "\\ud800"))
         told, _ = await line.read(2)
     assert told["params"]["update"]["content"]["text"] == "a\ufffdb"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +186,56 @@ def test_no_command_passes_them_or_is_given_a_further_line_by_a_name(tmp_path: P
     }  # an answer in a pipe keeps it
     forged = {command: said for command, said in told if _FORGED.search(said)}
     assert set(forged) <= {"-p", "sessions show ID", "--print-instructions"}, forged  # what was said, whole
+
+
+BROKEN = """
+import asyncio, gc, os, sys, threading, warnings
+from wisp.frontends.cli.streams import make_usable
+make_usable()
+name = {name!r}
+async def never_asked_about():
+    raise ValueError(name)
+async def main():
+    task = asyncio.ensure_future(never_asked_about())
+    await asyncio.sleep(0.01)
+    del task
+    gc.collect()
+asyncio.run(main())
+def thread():
+    raise ValueError(name)
+thread = threading.Thread(target=thread)
+thread.start()
+thread.join()
+warnings.warn(name)
+class Kept:
+    def __del__(self):
+        raise ValueError(name)
+Kept()
+raise ValueError(name)
+"""
+
+
+def test_what_python_itself_tells_of_a_fault_passes_none_of_them(tmp_path: Path) -> None:
+    """A task nobody waits for, a thread, a warning, a destructor, an exception to the top."""
+    name = f"<a>{_NAME}\udc9b\u202e</a>"
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN.format(name=name)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("<a>bc2Jd\\u{202e}e\nFORGED g\\x9b\\u{202e}</a>") >= 5
+    assert not _DRIVES.search(done.stderr) and not _HIDES.search(done.stderr)
+
+
+def test_a_trace_of_a_bug_passes_none_of_them(tmp_path: Path) -> None:
+    program = Program(tmp_path / "home", tmp_path / "work")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/h11.py").write_text(f"raise ZeroDivisionError({_NAME!r})\n")
+    for form in ("", "1"):
+        done = program.run("-p", "hi", PYTHONPATH=str(tmp_path / "broken"), WISP_TRACEBACK=form)
+        assert done.returncode == 1
+        assert "ZeroDivisionError: bc2Jd\\u{202e}e" in done.stderr
+        assert not _DRIVES.search(done.stderr) and not _HIDES.search(done.stderr)

@@ -121,7 +121,8 @@ def settle() -> None:
 def rewrite(line: Shown) -> None:
     """Put `line` in the place of the one that standard error, a terminal, stands on, if it takes it."""
     with suppress(OSError, ValueError):
-        sys.stderr.write(f"\r\x1b[K{line}")
+        write = sys.stderr.drive if isinstance(sys.stderr, Errors) else sys.stderr.write
+        write(f"\r\x1b[K{line}")
         sys.stderr.flush()
 
 
@@ -149,8 +150,23 @@ def hidden(prompt: Shown) -> str:
     return getpass.getpass(prompt)
 
 
+class Errors(io.TextIOWrapper):
+    """Standard error for whoever writes to it unasked: Python's own tracebacks and warnings, a library."""
+
+    def write(self, text: str) -> int:
+        """Write what of `text` drives nothing; styles stay."""
+        from wisp.host.showing import coloured  # not before something is said
+
+        super().write(coloured(text))
+        return len(text)
+
+    def drive(self, text: str) -> int:
+        """Write a sequence of ours as it is."""
+        return super().write(text)
+
+
 def make_usable() -> None:
-    """Let no standard stream be missing or refuse a character.
+    """Let no standard stream be missing or refuse a character, and standard error drive no terminal.
 
     A closed descriptor is filled, or the next file opened would be taken for a standard stream.
     """
@@ -166,6 +182,8 @@ def make_usable() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="backslashreplace")
+    if type(sys.stderr) is io.TextIOWrapper:
+        sys.stderr = Errors(sys.stderr.buffer, sys.stderr.encoding, sys.stderr.errors, line_buffering=True)
 
 
 def quiet_stdout() -> None:
