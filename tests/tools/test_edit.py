@@ -137,6 +137,7 @@ def test_byte_true(name: str) -> None:
         (b"  one\n    two\n  three\n", [("one\ntwo", "1\n2")], "not_found"),
         ("naïve\n".encode("latin-1"), [("na", "中")], "unencodable"),
         (b"if a:\n  b()\n", [("    b()\n", "c()\n")], "not_found"),
+        (b"1ab2ab\n", [("1ab", "1"), ("2ab", "ab2ab")], "no_change"),
         (b"a\n", [], "invalid_arguments"),
     ],
 )

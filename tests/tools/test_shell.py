@@ -6,11 +6,18 @@ import hashlib
 import os
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tools.conftest import Bench
 
+from wisp.messages.ids import SystemClock
+from wisp.messages.tool import ToolFailure
+from wisp.tools.base import RunContext
+from wisp.tools.shell import ShellTool
+from wisp.workspace.box import Box, BoxSettings
+from wisp.workspace.root import Workspace
 from wisp.workspace.stop import StopToken
 
 
@@ -27,6 +34,59 @@ def test_output_and_exit_code(bench: Bench) -> None:
 def test_it_is_real_bash_in_the_working_directory(bench: Bench) -> None:
     outcome = bench.call("bash", command='[[ "$PWD" == "$(pwd -P)" ]] && echo "${BASH_VERSION:+bash} $PWD"')
     assert outcome.text == f"bash {bench.folder}\nexit code: 0"
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+def test_what_was_prepared_for_one_folder_does_not_run_in_another_at_its_place(
+    tmp_path: Path, boxed: bool
+) -> None:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    with closing(Workspace(str(folder))) as workspace:
+        box = Box(workspace, BoxSettings(boxed), os.environ["PATH"], time.monotonic, time.time_ns)
+        tool = ShellTool(workspace, {"PATH": os.environ["PATH"]}, SystemClock(), spool_folder=None, box=box)
+        prepared = tool.prepare({"command": "touch made"})
+        folder.rename(tmp_path / "away")
+        folder.mkdir()
+        with pytest.raises(ToolFailure, match="replaced meanwhile"):
+            prepared.run(RunContext(StopToken(), len))
+        assert not list(folder.iterdir()) and not list((tmp_path / "away").iterdir())
+        box.close()
+
+
+def test_an_approval_is_for_one_folder_environment_and_grant(tmp_path: Path) -> None:
+    """Each is part of the digest that an approval is bound to; the same of all is the same."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+
+    def digest(
+        folder: str = "a",
+        extra: tuple[str, ...] = (),
+        value: str = "1",
+        network: str = "none",
+        memory: int = 9,
+    ) -> str:
+        with closing(
+            Workspace(str(tmp_path / folder), [str(tmp_path / name) for name in extra])
+        ) as workspace:
+            settings = BoxSettings(network=network)
+            box = Box(workspace, settings, os.environ["PATH"], time.monotonic, time.time_ns)
+            environment = {"PATH": os.environ["PATH"], "X": value, "SAME": folder[:0]}
+            tool = ShellTool(
+                workspace, environment, SystemClock(), spool_folder=None, box=box, memory_limit=memory
+            )
+            return tool.prepare({"command": "make"}).digest()
+
+    found = [
+        digest(),
+        digest("b"),
+        digest(extra=("b",)),
+        digest(value="2"),
+        digest(network="on"),
+        digest(memory=8),
+    ]
+    assert len(set(found)) == len(found)
+    assert digest() == found[0]
 
 
 def test_the_tail_is_shown_and_all_of_it_is_kept(bench: Bench) -> None:

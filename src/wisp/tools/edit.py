@@ -136,7 +136,7 @@ class EditTool:
             context.stop.check()
             if plan is None:  # outside the granted folders nothing was looked at before it was allowed
                 _, plan = self._plan(target, args, name)
-            digest = files.replace(self._workspace, target.place, plan.data, plan.before)
+            digest = files.replace(self._workspace, target.place, plan.pieces, plan.before)
             after = self._workspace.status(target.place)
             self._ledger.note(target.path, Seen(digest, files.signature(after)))
         from wisp.tools.planning import report

@@ -129,7 +129,7 @@ class SeveralFiles:
             for part in parts:
                 after = self._workspace.status(part.target.place)
                 self._ledger.note(
-                    part.target.path, Seen(files.digest(part.plan.data), files.signature(after))
+                    part.target.path, Seen(files.digest(*part.plan.pieces), files.signature(after))
                 )
         outcomes = [report(part.name, part.plan) for part in parts]
         return ToolOutcome(

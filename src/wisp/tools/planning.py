@@ -14,7 +14,7 @@ from wisp.tools.diff import Diff, Span, unified
 from wisp.tools.match import MAX_PLACES, Found, Place, line_of, locate, nearest
 from wisp.tools.parts import kept
 from wisp.tools.render import plural
-from wisp.workspace import text
+from wisp.workspace import files, text
 from wisp.workspace.errors import Refused
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ _BREAK = re.compile("\r\n|\n")
 class Plan(NamedTuple):
     """What a file will become."""
 
-    data: bytes
+    pieces: files.Pieces
+    """The new bytes: slices of `before`, and the replacements between them."""
     diff: Diff
     spans: int
     how: set[str]
@@ -36,12 +37,17 @@ class Plan(NamedTuple):
     label: str
     """The file's path in the header of `diff`."""
 
+    @property
+    def data(self) -> bytes:
+        """The new bytes in one."""
+        return b"".join(self.pieces)
+
     def only(self, chosen: frozenset[int]) -> Plan:
         """What the file becomes with these hunks of `diff` alone, counted from 0."""
         made = kept(self.decoded.text, self.made, chosen)
-        data = _join(self.before, self.decoded, made)
+        pieces = _pieces(self.before, self.decoded, made)
         diff = _diff(self.decoded, made, self.label)
-        return self._replace(data=data, diff=diff, spans=len(made), made=made)
+        return self._replace(pieces=pieces, diff=diff, spans=len(made), made=made)
 
 
 def plan_edits(
@@ -78,13 +84,15 @@ def plan_edits(
                 f"edits {a} and {b} overlap in {name} (line {line_of(decoded.text, other.start)}); "
                 "merge them into one edit",
             )
-    result = _join(data, decoded, [span for span, _ in spans])
-    if result == data:
-        raise ToolFailure("no_change", f"the edits would leave {name} as it is; nothing was written")
     ordered = [span for span, _ in spans]
+    pieces = _pieces(data, decoded, ordered)
+    if all(span.new == decoded.text[span.start : span.end] for span in ordered) or (
+        len(ordered) > 1 and sum(map(len, pieces)) == len(data) and b"".join(pieces) == data
+    ):
+        raise ToolFailure("no_change", f"the edits would leave {name} as it is; nothing was written")
     label = label or name
     diff = _diff(decoded, ordered, label)
-    return Plan(result, diff, len(ordered), how, data, decoded, ordered, label)
+    return Plan(pieces, diff, len(ordered), how, data, decoded, ordered, label)
 
 
 def _diff(decoded: text.Decoded, spans: list[Span], label: str) -> Diff:
@@ -174,7 +182,7 @@ def _style(content: str, place: Place) -> str:
     return text.newline_of(content)
 
 
-def _join(data: bytes, decoded: text.Decoded, spans: list[Span]) -> bytes:
+def _pieces(data: bytes, decoded: text.Decoded, spans: list[Span]) -> files.Pieces:
     """Original bytes outside the spans, the encoded replacements inside."""
     ascii_only = decoded.form.encoding == "utf-8" and decoded.text.isascii()
 
@@ -182,7 +190,7 @@ def _join(data: bytes, decoded: text.Decoded, spans: list[Span]) -> bytes:
         return end - start if ascii_only else len(decoded.text[start:end].encode(decoded.form.encoding))
 
     pieces: list[bytes | memoryview] = []
-    whole = memoryview(data)  # copied once, into the result
+    whole = memoryview(data)  # never copied
     index, done = 0, 0
     offset = decoded.offset(0)
     for span in spans:
@@ -195,7 +203,7 @@ def _join(data: bytes, decoded: text.Decoded, spans: list[Span]) -> bytes:
         offset += width(span.start, span.end)
         index, done = span.end, offset
     pieces.append(whole[done:])
-    return b"".join(pieces)
+    return pieces
 
 
 def report(name: str, plan: Plan) -> ToolOutcome:

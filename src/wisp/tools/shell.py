@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -97,18 +98,35 @@ class ShellTool:
         if not args.timeout > 0:
             raise ToolFailure("invalid_arguments", "bash: the timeout must be more than 0 seconds")
         args = msgspec.structs.replace(args, timeout=min(args.timeout, MOST_SECONDS))
+        seen = self._surroundings()
         first, *more = args.command.strip().split("\n")
         return Prepared(
             tool="bash",
             arguments=msgspec.to_builtins(args),
             effects=self._effects(args.command),
-            run=lambda context: self._run(args, context),
+            run=lambda context: self._run(args, context, seen),
             summary=f"$ {first}"
             + (" ..." if more else "")
             + (" &" if args.background else "")
             + (" (on a terminal)" if args.tty else ""),
             preview=args.command,
+            fingerprint=seen,
         )
+
+    def _surroundings(self) -> str:
+        """The identity of what a command would run in: folders, environment and what the sandbox grants."""
+        import hashlib
+
+        folders = []
+        for root in self._workspace.roots:
+            try:
+                found = os.stat(root.path)
+                folders.append((root.path, found.st_dev, found.st_ino))
+            except OSError:
+                folders.append((root.path, 0, 0))
+        granted = () if self._box is None else (*self._box.settings, self._box.prove().kind)
+        whole = (folders, sorted(self._environment.items()), granted, self._shell, self._memory_limit)
+        return hashlib.sha256(repr(whole).encode("utf-8", "surrogateescape")).hexdigest()
 
     def _effects(self, command: str) -> tuple[Effect, ...]:
         """The command itself, and, where no box confines it, what its words reach outside through links."""
@@ -147,7 +165,12 @@ class ShellTool:
             context.stop.wait(FIRST_LOOK)
             return report(made, 0.0, context.stop)
 
-    def _run(self, args: ShellArguments, context: RunContext) -> ToolOutcome:
+    def _run(self, args: ShellArguments, context: RunContext, seen: str) -> ToolOutcome:
+        if self._surroundings() != seen:
+            raise ToolFailure(
+                "stale_input",
+                "bash: the working directory was replaced meanwhile; nothing was run, repeat it",
+            )
         if args.background:
             return self._keep(args, context)
         context.stop.check()

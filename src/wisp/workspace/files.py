@@ -9,10 +9,11 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 from wisp.workspace.errors import Refused, refusal, shown
+from wisp.workspace.handles import start_writing
 from wisp.workspace.root import Place, Workspace
 
 ABSENT = "absent"
@@ -20,6 +21,8 @@ ABSENT = "absent"
 MAX_WHOLE = 256 * 1024 * 1024
 """Most bytes read into memory at once."""
 _CHUNK = 1 << 18
+Pieces: TypeAlias = Sequence[bytes | memoryview]
+"""Bytes that stand one after another in a file, not copied together."""
 _TEMPORARY = ".wisp-tmp-"
 
 
@@ -33,9 +36,12 @@ class Content(NamedTuple):
     stat: os.stat_result
 
 
-def digest(data: bytes) -> str:
-    """The identity of these bytes."""
-    return hashlib.sha256(data).hexdigest()
+def digest(*pieces: bytes | memoryview) -> str:
+    """The identity of these bytes, one after another."""
+    state = hashlib.sha256()
+    for piece in pieces:
+        state.update(piece)
+    return state.hexdigest()
 
 
 def signature(found: os.stat_result) -> tuple[int, int, int, int]:
@@ -85,8 +91,8 @@ def digest_of(workspace: Workspace, place: Place) -> str:
         os.close(opened.fd)
 
 
-def replace(workspace: Workspace, place: Place, data: bytes, expected: str | bytes = "") -> str:
-    """Make `data` the whole content of `place`, in one step; returns the new digest.
+def replace(workspace: Workspace, place: Place, data: bytes | Pieces, expected: str | bytes = "") -> str:
+    """Make `data`, or its pieces, the whole content of `place`, in one step; returns the new digest.
 
     Missing directories are made.  Mode, owner and extended attributes are kept as far as allowed.  On any
     failure the old file is whole and no temporary remains.  The caller holds `workspace.lock(place.path)`.
@@ -108,12 +114,12 @@ def replace(workspace: Workspace, place: Place, data: bytes, expected: str | byt
     try:
         _sweep_once(workspace, handle)
         old = check_target(handle, name, place.path)
-        _replace_in(handle, name, data, old, expected, place.path)
+        pieces = [data] if isinstance(data, bytes) else data
+        return _replace_in(handle, name, pieces, old, expected, place.path)
     except OSError as exc:
         raise refusal(exc, place.path) from None
     finally:
         os.close(handle)
-    return digest(data)
 
 
 def check_target(folder: int, name: str, path: str) -> os.stat_result | None:
@@ -143,18 +149,23 @@ def check_target(folder: int, name: str, path: str) -> os.stat_result | None:
 
 
 def _replace_in(
-    folder: int, name: str, data: bytes, old: os.stat_result | None, expected: str | bytes, path: str
-) -> None:
+    folder: int, name: str, pieces: Pieces, old: os.stat_result | None, expected: str | bytes, path: str
+) -> str:
+    """See `replace`; in an open folder."""
     temporary = f"{_TEMPORARY}{os.getpid()}-{os.urandom(6).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(temporary, flags, 0o600 if old else 0o666, dir_fd=folder)
     try:
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view) :]
+            for piece in pieces:
+                view = memoryview(piece)
+                while view:
+                    view = view[os.write(fd, view) :]
             if old:
                 keep_metadata(folder, name, fd, old)
+            if sum(map(len, pieces)) > _CHUNK:
+                start_writing(fd)
+            made = digest(*pieces)  # while the disk is at it
             os.fsync(fd)
         finally:
             os.close(fd)
@@ -178,6 +189,7 @@ def _replace_in(
     except OSError as exc:
         if exc.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
+    return made
 
 
 def take_name(
@@ -279,8 +291,8 @@ def _holds(fd: int, expected: str | bytes) -> bool:
     if isinstance(expected, str):
         return _digest_fd(fd) == expected
     at = 0
-    while piece := os.read(fd, _CHUNK):
-        if piece != expected[at : at + len(piece)]:
+    while piece := os.read(fd, _CHUNK // 4):  # pieces so small stay near the processor
+        if not expected.startswith(piece, at):
             return False
         at += len(piece)
     return at == len(expected)

@@ -14,11 +14,11 @@ from collections.abc import Container, Iterable, Sequence
 
 from wisp.workspace.root import Root
 from wisp.workspace.sandbox.inert import faults
+from wisp.workspace.sandbox.reopening import open_folder
 from wisp.workspace.sandbox.watch import BARE_NAMES
 
 ASIDE = ".git-set-aside"
 _SHOWN = 4
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NewRepositories:
@@ -63,7 +63,7 @@ class NewRepositories:
     def _look_at(self, path: str, guarded: Container[str], alone: bool) -> str:
         """By the handle of the folder it is in: a command that still runs cannot lead us elsewhere."""
         folder, name = os.path.split(path)
-        fd = self._open(folder)
+        fd = open_folder(self._handles, folder)
         if fd is None:
             return ""
         here = f"/proc/self/fd/{fd}"
@@ -90,22 +90,6 @@ class NewRepositories:
     def _waits(self) -> bool:
         """Whether a repository is still to be taken over."""
         return any(os.path.lexists(os.path.join(made, "HEAD")) for made in self._staged.values())
-
-    def _open(self, folder: str) -> int | None:
-        """The folder beneath its root, through no link; None when it is not there any more."""
-        for root in self._handles:
-            if folder == root.path or folder.startswith(root.path.rstrip("/") + "/"):
-                fd = os.dup(root.fd)
-                for part in os.path.relpath(folder, root.path).split("/"):
-                    above = fd
-                    try:
-                        fd = os.open(part, _FOLDER, dir_fd=above)
-                    except OSError:
-                        return None
-                    finally:
-                        os.close(above)
-                return fd
-        return None
 
     def _take_over(self, root: str, made: str) -> str:
         place = os.path.join(root, ".git")

@@ -18,11 +18,13 @@ from wisp.workspace.process import Ending
 from wisp.workspace.sandbox import hidden, landlock, seccomp
 from wisp.workspace.sandbox.bubblewrap import Spec
 from wisp.workspace.sandbox.caps import Cap
+from wisp.workspace.sandbox.changes import Changes
 from wisp.workspace.sandbox.launch import PROCESSES, Job, NotStarted, direct, launch
 from wisp.workspace.sandbox.leftover import private_folder
 from wisp.workspace.sandbox.newrepos import NewRepositories
 from wisp.workspace.sandbox.plan import PROXY_SOCKET, Grant, environment, exclude, plan
 from wisp.workspace.sandbox.probe import descriptor
+from wisp.workspace.sandbox.reopening import reopen
 from wisp.workspace.sandbox.standins import Standins, is_standin
 from wisp.workspace.sandbox.watch import Watch
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 TRIES = 3
 """How often a box is planned anew when what was to be covered vanished meanwhile."""
+OPENED = 8
+"""How deep folders that a command shut are opened again; what is shut below stays so, unwritable."""
 
 
 class Boxes:
@@ -38,7 +42,10 @@ class Boxes:
 
     def __init__(self, grant: Grant, now: Callable[[], float], wall: Callable[[], int]) -> None:
         self._grant, self._now, self._wall = grant, now, wall
-        self._watches = [(root.path, Watch(root.path)) for root in grant.roots]
+        self._changes = [Changes(root.path) for root in grant.roots]
+        self._watches = [
+            Watch(root.path, told) for root, told in zip(grant.roots, self._changes, strict=True)
+        ]
         self._top = self._temporary = ""
         self._lock = threading.Lock()
         self._new = NewRepositories(grant.roots)
@@ -88,8 +95,10 @@ class Boxes:
             self._running -= 1
             if before is None:
                 return ()
+            self._look()
+            said = self._reopen(before)
             fresh = set(self._look()) - set(before)
-            said = self._new.settle(fresh, set(before) - self._new.loose, alone=not self._running)
+            said += self._new.settle(fresh, set(before) - self._new.loose, alone=not self._running)
             return tuple(sorted(path for path in fresh if os.path.lexists(path))) + tuple(said)
 
     def _once(self, job: Job, look: Callable[[], list[str]]) -> Ending:
@@ -157,6 +166,8 @@ class Boxes:
 
     def close(self) -> None:
         """Remove the private folder and close the way out."""
+        for told in self._changes:
+            told.close()
         if self._cap is not None:
             self._cap.close()
         if self._proxy is not None:
@@ -190,9 +201,22 @@ class Boxes:
     def _look(self) -> list[str]:
         """Protected names as they are, ours that stand in aside; under the lock."""
         found, now = [], self._wall()
-        for _, watch in self._watches:
+        for watch in self._watches:
             found += [path for path in watch.look(now) if not _ours(path)]
         return found
+
+    def _reopen(self, before: Sequence[str]) -> list[str]:
+        """Open what commands shut, so that it can be looked into; what there is to be said."""
+        known, said = set(before), []
+        for _ in range(OPENED):
+            shut = [path for watch in self._watches for path in watch.shut if path not in known]
+            for path in shut:
+                known.add(path)
+                said.append(reopen(self._grant.roots, path))
+            if not shut:
+                break
+            self._look()
+        return said
 
     def _check_roots(self) -> None:
         for root in self._grant.roots:
