@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -81,18 +82,23 @@ def test_no_page_passes_a_byte_that_drives_or_hides(world: Open, tmp_path: Path)
         screen.wait("Nothing was decided")
         _answer(screen, "n")
         screen.gone("Nothing was decided")
+        write(screen, "/copy")
+        screen.wait("copied")
+        screen.gone("copied")
         screen.type("@needle")
         screen.wait("❯ needle")
         screen.keys("Tab")
         screen.wait(lambda shown: "FORGED g" in shown.split("╭")[-1])
+        screen.keys("S-Up")
+        screen.keys("S-Home")
         screen.keys("C-c")
-        screen.ready()
-        write(screen, "/copy")
         screen.wait("copied")
         title = screen._tmux("display-message", "-p", "#{pane_title}")
     said = raw.read_bytes().decode("utf-8", "surrogateescape")
     assert [byte for byte in BYTES if byte in said] == []
     assert len(re.findall("FORGED", said)) > 20
+    copied = [base64.b64decode(data).decode() for data in re.findall("\x1b]52;c;([^\x07]*)\x07", said)]
+    assert copied == ["The end of it.", '@"needlebc2Jd\\u{202e}e\nFORGED g" ']
     assert "evil" not in title
 
 
