@@ -153,6 +153,9 @@ def hidden(prompt: Shown) -> str:
 class Errors(io.TextIOWrapper):
     """Standard error for whoever writes to it unasked: Python's own tracebacks and warnings, a library."""
 
+    plain: io.TextIOWrapper
+    """What it stands for, kept because its end would close what both write to."""
+
     def write(self, text: str) -> int:
         """Write what of `text` drives nothing; styles stay."""
         from wisp.host.showing import coloured  # not before something is said
@@ -183,7 +186,9 @@ def make_usable() -> None:
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="backslashreplace")
     if type(sys.stderr) is io.TextIOWrapper:
-        sys.stderr = Errors(sys.stderr.buffer, sys.stderr.encoding, sys.stderr.errors, line_buffering=True)
+        plain = sys.stderr
+        sys.stderr = Errors(plain.buffer, plain.encoding, plain.errors, line_buffering=True)
+        sys.stderr.plain = plain
 
 
 def quiet_stdout() -> None:
