@@ -268,8 +268,7 @@ class Card(Entry):
 
     def title(self) -> Shown:
         """What it does, on one line."""
-        about = one_line(subject(self.arguments), 300)
-        return one_line(self.summary, 400) or safe(f"{flat(self.name)} {about}")
+        return one_line(self.summary, 400) or flat(f"{self.name} {one_line(subject(self.arguments), 300)}")
 
     def draw(self, width: int, look: Look) -> list[Strip]:
         """A line that says what it is, then as much of what came of it as is useful."""
