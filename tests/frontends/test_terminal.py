@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wisp.host.showing import one_line, safe, shown
+from wisp.host.showing import (
+    Shown,
+    beginning,
+    coloured,
+    inert,
+    lines,
+    named,
+    one_line,
+    safe,
+    shown,
+    trimmed,
+)
 
 ACTS = [
     "\x1b[2J",
@@ -154,3 +165,66 @@ def test_joiners_stay_where_writing_needs_them(text: str) -> None:
 def test_joiners_that_join_nothing_are_shown(text: str) -> None:
     """They hide in names."""
     assert "\\u{200" in safe(text)
+
+
+HOSTILE = st.lists(
+    st.one_of(
+        st.text(max_size=8),
+        st.sampled_from(
+            [*ACTS, "\x00", "\udc9b", "\ud800", "\u202e", "\u200d", "\u0301", "\u0915", "\U0001f3f4"]
+        ),
+        st.sampled_from(["\U000e0067\U000e0062\U000e007f", "\U0001f468\u200d\U0001f469", "\n", "\t", " "]),
+    ),
+    max_size=24,
+).map("".join)
+
+
+@given(HOSTILE)
+def test_what_is_safe_stays_as_it_is(text: str) -> None:
+    """So that a line may be made safe piece by piece, and again as a whole."""
+    assert safe(safe(text)) == safe(text)
+    assert inert(inert(text)) == inert(text)
+    for made in (shown(text), named(text), one_line(text), one_line(text, 7)):
+        assert safe(made) == made
+    assert coloured(f"\x1b[1m{safe(text)}\x1b[0m") == f"\x1b[1m{safe(text)}\x1b[0m"
+
+
+@given(HOSTILE, st.integers(0, 40))
+def test_pieces_of_what_is_safe_are_safe(text: str, most: int) -> None:
+    whole = safe(text)
+    assert "\n".join(lines(whole)) == whole.rstrip("\n")
+    assert whole.startswith(beginning(whole, most))
+    for piece in (beginning(whole, most), trimmed(whole), *lines(whole)):
+        assert safe(piece) == piece
+
+
+@given(HOSTILE)
+def test_no_name_makes_a_further_line(text: str) -> None:
+    for made in (named(text), one_line(text)):
+        assert len(made.splitlines()) <= 1
+        made.encode()
+
+
+@pytest.mark.parametrize("text", ACTS, ids=repr)
+def test_of_what_is_coloured_only_the_colours_drive(text: str) -> None:
+    """Even if what was coloured had not been made safe."""
+    out = coloured(f"a\x1b[1;36m{text}\x1b[0mz")
+    assert out.startswith("a\x1b[1;36m") and not [
+        c for c in out.replace("\x1b[", "") if ord(c) < 32 and c != "\n"
+    ]
+    assert coloured("\x1b[2Ja") == "a"
+
+
+def test_marks_piled_on_a_letter_are_seen_where_something_is_approved() -> None:
+    """They would cover the lines around it, as the operation itself."""
+    assert shown("a" + "\u0301" * 10) == "a" + "\u0301" * 8 + "\\u{301}" * 2
+
+
+def test_the_type_costs_nothing() -> None:
+    text = "x"
+    assert Shown(text) is text
+
+
+def test_nothing_that_python_can_print_drives_or_hides() -> None:
+    """By which the common case is quick."""
+    assert [char for char in map(chr, range(0x110000)) if char.isprintable() and safe(char) != char] == []

@@ -16,6 +16,7 @@ from wisp.host.client import CommandRefused, OpenFailed, OpenRequest
 from wisp.host.configure import configure
 from wisp.host.past import PastMessages
 from wisp.host.paths import environment
+from wisp.host.showing import Shown
 from wisp.messages.ids import SystemClock
 from wisp.messages.message import Message, UserMessage
 
@@ -213,7 +214,7 @@ class HostSurroundings:
             return keep_picture(os.path.join(paths.state, "pasted"), data, self._clock)
         return ""
 
-    async def copy(self, text: str) -> str:
+    async def copy(self, text: Shown) -> str:
         """Put `text` into the display's clipboard; the program that took it, empty where none did."""
         from wisp.host.clipboard import copy
 
