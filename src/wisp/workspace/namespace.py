@@ -18,6 +18,7 @@ class Boxed:
     Both ends of the pipe are closed by whoever made it, `write` as soon as the launcher has it.
 
     Args:
+        line: our end and the launcher's of what is its standard error; closed as a pipe's would be.
         empty: whether nothing but the first process and a watcher of ours was left when the program ended.
             Then its end need not be waited for: taking the namespaces apart takes the system longer than
             most commands.
@@ -29,22 +30,26 @@ class Boxed:
         self,
         read: int,
         write: int,
+        line: tuple[int, int],
         empty: Callable[[], bool],
         started: Callable[[], object],
         also: tuple[int, int, Callable[[bytes], object]] | None = None,
     ) -> None:
-        self.read, self.empty, self.started = read, empty, started
+        self.read, self.empty, self.started, self.line = read, empty, started, line
         self.given = [write, also[1]] if also else [write]
         self.sinks = {also[0]: also[2]} if also else {}
         self._handle = -1
+        self.pid = 0
+        """Of the first process; 0 until it was learned."""
 
     def learn(self) -> None:
         """Take hold of the first process, from what can be read now; once is enough."""
-        if self._handle >= 0:
+        if self.pid:
             return
         os.set_blocking(self.read, False)
         try:
             pid = int(os.read(self.read, 4096).partition(b'"child-pid":')[2].split()[0].strip(b",}"))
+            self.pid = pid
             self._handle = os.pidfd_open(pid)
         except (AttributeError, OSError, ValueError, IndexError):
             return  # not said yet, or gone already

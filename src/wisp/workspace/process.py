@@ -166,7 +166,7 @@ class _Run:
 
         out_read, out_write = os.pipe()
         _widen(out_read)
-        err_read, err_write = os.pipe() if self._errors else (-1, -1)
+        err_read, err_write = self._boxed.line if self._boxed else os.pipe() if self._errors else (-1, -1)
         control_read, control_write = os.pipe() if self._guarded else (-1, -1)
         status_read, status_write = os.pipe() if self._guarded else (-1, -1)
         theirs = [fd for fd in (out_write, err_write, control_read, status_write) if fd >= 0]

@@ -128,7 +128,9 @@ def test_capabilities_are_dropped_and_no_secret_is_an_argument() -> None:
 
 
 def test_the_way_to_a_protected_name_is_pinned() -> None:
-    assert pins(["/w/a/b/.git", "/w/.git", "/other/.git"], ["/w"]) == {"/w/a/b", "/w/a"}
+    paths = ("/w/a/b/.git", "/w/.git", "/other/.git", "/w/shut/c/d", "/w/e/x/y/.git")
+    found = pins([Mount(path, "read") for path in paths], ["/w", "/w/e/x"], {"/w/shut"})
+    assert found == {"/w/a/b", "/w/a", "/w/e", "/w/e/x", "/w/e/x/y"}
 
 
 def test_what_is_hidden_is_left_out_of_what_can_be_read(tmp_path: Path) -> None:

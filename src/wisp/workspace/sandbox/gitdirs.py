@@ -7,10 +7,10 @@ run.  Pure looking: opens small pointer files, writes nothing.
 from __future__ import annotations
 
 import os
-import re
 import stat
 from typing import NamedTuple
 
+from wisp.workspace.sandbox.gitreads import named, small_file
 from wisp.workspace.sandbox.standins import is_standin
 
 _FROZEN = (
@@ -26,11 +26,6 @@ _FROZEN = (
 )
 _MADE = ("hooks", "info", "modules")
 """Where missing, an empty folder in their place changes nothing for git."""
-_POINTER = 4096
-_NAMES_A_FILE = re.compile(
-    rb"(?im)^\s*(?:path|hookspath|fsmonitor|attributesfile|sshcommand|askpass)\s*=\s*(.+?)\s*$"
-)
-"""Keys whose value git reads settings from, or runs."""
 
 
 class Layout(NamedTuple):
@@ -43,6 +38,8 @@ class Layout(NamedTuple):
     """Not there, never to be made: an empty folder stands in for them."""
     absent_files: tuple[tuple[str, bytes], ...] = ()
     """As above, with the content that stands in."""
+    named: tuple[tuple[str, str], ...] = ()
+    """What its configuration names, anywhere, as `gitreads.named` tells it."""
 
 
 def frozen(common: str) -> list[str]:
@@ -65,7 +62,7 @@ def layout(dot_git: str) -> Layout:
     return Layout()
 
 
-def _folder(path: str, *, main: bool) -> Layout:
+def _folder(path: str, *, main: bool, tree: str = "") -> Layout:
     if not _is_repository(path, main):
         return Layout(frozen=(path,))
     frozen, folders = [], []
@@ -75,9 +72,11 @@ def _folder(path: str, *, main: bool) -> Layout:
             frozen.append(place)
         elif main and name in _MADE:
             folders.append(place)
-    frozen += _named(path)
     pinned, kept = _worktrees(path) if main else ((), [])
-    return Layout((path, *pinned), (*frozen, *kept), tuple(folders), tuple(_absent_files(path, main)))
+    configs = [os.path.join(path, name) for name in ("config", "config.worktree")]
+    reads = named(configs, (path, os.path.dirname(path), *([tree] if tree else ())))
+    files = tuple(_absent_files(path, main))
+    return Layout((path, *pinned), (*frozen, *kept), tuple(folders), files, tuple(reads))
 
 
 def _worktrees(path: str) -> tuple[tuple[str, ...], list[str]]:
@@ -87,59 +86,56 @@ def _worktrees(path: str) -> tuple[tuple[str, ...], list[str]]:
         if not stat.S_ISDIR(os.lstat(place).st_mode):
             return (), [place]
         return (place,), [os.path.join(place, name) for name in os.listdir(place)]
-    except OSError:
+    except FileNotFoundError:
         return (), []
-
-
-def _named(path: str) -> list[str]:
-    """Files and folders beside a repository that its configuration reads or runs."""
-    tree = os.path.dirname(path)
-    found = []
-    for match in _NAMES_A_FILE.finditer(_read(os.path.join(path, "config"))):
-        value = os.fsdecode(match[1].strip(b'"'))
-        for base in (path, tree):
-            place = os.path.realpath(os.path.join(base, value))
-            if place.startswith(tree + "/") and os.path.exists(place) and not place.startswith(path + "/"):
-                found.append(place)
-    return found
+    except OSError:
+        return (), [place]  # a command has shut it, and could open it again
 
 
 def _absent_files(path: str, main: bool) -> list[tuple[str, bytes]]:
     found = []
     config, common, own = (os.path.join(path, name) for name in ("config", "commondir", "config.worktree"))
-    text = _read(config).lower()
     if main and not _there(config):
         found.append((config, b""))
     if main and not _there(common):
         found.append((common, b".\n"))  # git reads its configuration from where this points: here
-    if (not main or b"worktreeconfig" in text) and not _there(own):
+    if not _there(own):  # also where git does not read it yet: one command of yours makes it
         found.append((own, b""))
     return found
+
+
+def leads_to(dot_git: str) -> str:
+    """The repository's or worktree's own folder that the pointer at this path names; empty where none is."""
+    words = small_file(dot_git)
+    if not words.startswith(b"gitdir: ") or b"\0" in words:
+        return ""
+    target = os.path.realpath(os.path.join(os.path.dirname(dot_git), os.fsdecode(words[8:].strip())))
+    return target if os.path.lexists(os.path.join(target, "HEAD")) else ""
 
 
 def _pointer(dot_git: str) -> Layout:
     """A worktree's pointer: followed only to a folder that points back at it."""
     frozen = Layout(frozen=(dot_git,))
-    words = _read(dot_git)
-    if not words.startswith(b"gitdir: "):
+    target = leads_to(dot_git)
+    if not target:
         return frozen
-    target = os.path.join(os.path.dirname(dot_git), os.fsdecode(words[8:].strip()))
-    target = os.path.realpath(target)
-    back = os.fsdecode(_read(os.path.join(target, "gitdir")).strip())
+    back = os.fsdecode(small_file(os.path.join(target, "gitdir")).strip())
     if not back or os.path.realpath(back) != os.path.realpath(dot_git):
         return frozen
     common = os.path.realpath(
-        os.path.join(target, os.fsdecode(_read(os.path.join(target, "commondir")).strip()))
+        os.path.join(target, os.fsdecode(small_file(os.path.join(target, "commondir")).strip()))
     )
     if os.path.dirname(os.path.dirname(target)) != common or not _is_repository(common, True):
         return frozen
-    main, own = _folder(common, main=True), _folder(target, main=False)
+    tree = os.path.dirname(dot_git)
+    main, own = _folder(common, main=True, tree=tree), _folder(target, main=False, tree=tree)
     kept = tuple(place for place in main.frozen if place != target)
     return Layout(
         main.writable + own.writable,
         (dot_git, *kept, *own.frozen),
         main.absent_folders,
         main.absent_files + own.absent_files,
+        main.named + own.named,
     )
 
 
@@ -154,18 +150,3 @@ def _there(path: str) -> bool:
 def _is_repository(path: str, main: bool) -> bool:
     names = ("HEAD", "objects", "refs") if main else ("HEAD",)
     return all(os.path.lexists(os.path.join(path, name)) for name in names)
-
-
-def _read(path: str) -> bytes:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return b""
-        return os.read(fd, 16 * _POINTER)
-    except OSError:
-        return b""
-    finally:
-        os.close(fd)

@@ -11,6 +11,8 @@ import re
 import stat
 from collections.abc import Container, Iterator, Sequence
 
+from wisp.workspace.sandbox.standins import is_standin
+
 _FILES = frozenset({
     "HEAD", "index", "packed-refs", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE",
     "AUTO_MERGE", "COMMIT_EDITMSG", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG", "TAG_EDITMSG",
@@ -62,7 +64,7 @@ def faults(dot_git: str, at: str, roots: Sequence[str], guarded: Container[str] 
 def _folder(path: str, at: str, roots: Sequence[str], module: str = "", depth: int = 0) -> Iterator[str]:
     for name, mode in _entries(path):
         kind = _FOLDERS if stat.S_ISDIR(mode) else _FILES if stat.S_ISREG(mode) else frozenset[str]()
-        if name not in kind and not name.endswith(".lock"):
+        if name not in kind and not name.endswith(".lock") and not _stands_in(os.path.join(path, name)):
             yield name
     for name, mode in _entries(os.path.join(path, "hooks")):
         if not (name.endswith(".sample") and stat.S_ISREG(mode)):
@@ -72,6 +74,7 @@ def _folder(path: str, at: str, roots: Sequence[str], module: str = "", depth: i
             yield f"info/{name}"
     for name, _ in _entries(os.path.join(path, "branches")):
         yield f"branches/{name}"
+    yield from _shared(path, "config", "info/exclude", "info/sparse-checkout")
     yield from (
         f"config: {fault}" for fault in _config(os.path.join(path, "config"), at, roots, bool(module))
     )
@@ -81,6 +84,16 @@ def _folder(path: str, at: str, roots: Sequence[str], module: str = "", depth: i
         if not stat.S_ISDIR(mode):
             yield f"worktrees/{name}"
         yield from (f"worktrees/{name}/{fault}" for fault in _worktree(place))
+
+
+def _stands_in(path: str) -> bool:
+    """Whether a file of ours stands there for a running command: it changes nothing, and is guarded."""
+    try:
+        there = os.lstat(path)
+    except OSError:
+        return False
+    kept = {"commondir": ".\n", "config.worktree": ""}.get(os.path.basename(path))
+    return kept is not None and is_standin(there) and there.st_nlink == 1 and _text(path) == kept
 
 
 def _modules(path: str, at: str, roots: Sequence[str], depth: int) -> Iterator[str]:
@@ -98,11 +111,22 @@ def _modules(path: str, at: str, roots: Sequence[str], depth: int) -> Iterator[s
 
 
 def _worktree(path: str) -> Iterator[str]:
+    yield from _shared(path, "gitdir", "commondir")
     for name, _ in _entries(path):
         if name not in _OF_WORKTREE and not name.endswith(".lock"):
             yield name
     if _text(os.path.join(path, "commondir")) not in ("../..\n", "../.."):
         yield "commondir"
+
+
+def _shared(folder: str, *names: str) -> Iterator[str]:
+    """Files that have another name elsewhere, by which they could be changed when this one is guarded."""
+    for name in names:
+        try:
+            if os.lstat(os.path.join(folder, name)).st_nlink > 1:
+                yield f"{name} is a hard link"
+        except OSError:
+            continue
 
 
 def _odd(path: str) -> Iterator[str]:
@@ -116,6 +140,7 @@ def _odd(path: str) -> Iterator[str]:
 
 def _pointer(dot_git: str, at: str, roots: Sequence[str], guarded: Container[str]) -> Iterator[str]:
     """A worktree's or submodule's `.git`: it may only point into a repository that is inert or guarded."""
+    yield from _shared(*os.path.split(dot_git))
     words = _text(dot_git)
     found = re.fullmatch(r"gitdir: ([^\x00\n]+)\n?", words or "")
     if found is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -15,7 +16,8 @@ from typing import NamedTuple
 from wisp.workspace.errors import Refused
 from wisp.workspace.namespace import Boxed
 from wisp.workspace.process import Ending, run
-from wisp.workspace.sandbox.bubblewrap import Spec, arguments, packed
+from wisp.workspace.sandbox.bubblewrap import Mount, Spec, arguments, packed
+from wisp.workspace.sandbox.mounted import astray
 from wisp.workspace.sandbox.plan import FORWARD, PROXY_PORT, PROXY_SOCKET
 from wisp.workspace.sandbox.probe import descriptor
 from wisp.workspace.stop import StopToken
@@ -26,6 +28,8 @@ exec 3>&2 2>/dev/null
 [ "$WISP_BOX" = "$1" ] || exit 125
 unset WISP_BOX
 n=$2; y=$3; w=$4; k=0; shift 4
+echo made >&3
+read -r x <&3 && [ "$x" = go ] || exit 125
 echo begun >&3
 ulimit -c 0
 [ "$n" = 0 ] || ulimit -u "$n" || ulimit -p "$n"
@@ -52,7 +56,8 @@ exit $c
 """Runs the command, gives what it left in the background a moment, and names what is still there.
 
 It runs nothing unless the last of what the launcher was to be told has arrived: an agent that is killed
-meanwhile leaves it with a part, which may make a box without covers.  For any POSIX shell: the smallest one
+meanwhile leaves it with a part, which may make a box without covers.  Nor before we have seen that the box is
+as it was planned.  For any POSIX shell: the smallest one
 starts in half the time of bash.  Processes are limited by `-u`, or in some shells by `-p`.
 """
 PROCESSES = 4096
@@ -76,14 +81,19 @@ class NotStarted(Refused):
 
 
 class _Channel:
-    """What is said beside the output."""
+    """What is said beside the output; `made` is called when the box stands and its command waits."""
 
-    def __init__(self) -> None:
+    def __init__(self, made: Callable[[], str]) -> None:
         self._said = b""
+        self._made: Callable[[], str] | None = made
+        self._wrong = ""
 
     def take(self, piece: bytes) -> bool:
         """The next piece; False when it is too much."""
         self._said += piece
+        if self._made and b"made" in self._said.split(b"\n"):
+            self._wrong = self._made()
+            self._made = None
         return len(self._said) < 65536
 
     @property
@@ -93,8 +103,8 @@ class _Channel:
 
     @property
     def words(self) -> str:
-        """What the launcher said."""
-        return " ".join(self._said.decode("utf-8", "replace").split())
+        """What the launcher said, or what we found."""
+        return self._wrong or " ".join(self._said.decode("utf-8", "replace").split())
 
     def empty(self) -> bool:
         """Whether nothing outlived the command."""
@@ -129,18 +139,38 @@ def launch(
     Raises:
         NotStarted: the launcher gave up; its words are in the message.
     """
-    channel, filter_ = _Channel(), descriptor("filter", program)
+    filter_ = descriptor("filter", program)
     args_read, args_write = os.pipe()
     info_read, info_write = os.pipe()
     mine = {args_read, args_write, filter_, info_read}
     also, whole = _beyond(job.errors), os.urandom(8).hex()
+    mounts: list[Mount] = []
+    ours, theirs = socket.socketpair()  # what waits in the box is answered on the line it speaks on
+    line = ours.detach(), theirs.detach()
+
+    def done(*fds: int) -> None:
+        for fd in fds:
+            mine.remove(fd)
+            os.close(fd)
 
     def started() -> None:
-        mine.remove(args_read)
-        os.close(args_read)
-        _write(args_write, packed([*arguments(planned()), "--setenv", "WISP_BOX", whole]))
-        mine.remove(args_write)
-        os.close(args_write)
+        done(args_read)
+        spec = planned()
+        mounts.extend(spec.mounts)
+        _write(args_write, packed([*arguments(spec), "--setenv", "WISP_BOX", whole]))
+        done(args_write)
+
+    def made() -> str:
+        boxed.learn()
+        try:
+            wrong = astray(boxed.pid, mounts)
+        except OSError as exc:
+            wrong = exc.strerror or "it is gone"
+        _write(line[0], b"no\n" if wrong else b"go\n")
+        return wrong and f"{wrong} was changed meanwhile"
+
+    channel = _Channel(made)
+    boxed = Boxed(info_read, info_write, line, channel.empty, started, also)
 
     given = {"--seccomp": filter_, "--info-fd": info_write, "--args": args_read}
     options = [word for name, fd in given.items() for word in (name, str(fd))]
@@ -156,7 +186,7 @@ def launch(
             errors=channel.take,
             guarded=False,
             fds=(filter_, args_read, info_write, *(also[1:2] if also else ()), *data),
-            boxed=Boxed(info_read, info_write, channel.empty, started, also),
+            boxed=boxed,
             stdin=job.stdin,
         )
         if ending.how == "exited" and not channel.begun:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from wisp.workspace.root import Root
@@ -84,7 +84,7 @@ def plan(
     mounts += [Mount(path, "read") for path in grant.show if os.path.lexists(path)]
     covered = [mount.path for mount in mounts if mount.kind in ("hide", "empty", "private")]
     mounts += [Mount(path, "hide") for path in hidden.sockets(covered, roots)]
-    mounts += _protected(grant, found, roots, standins, staged)
+    mounts += _protected(grant, found, roots, standins, staged, covered)
     for root, fd in spare.items():
         mounts += _unlisted(root, [mount.path for mount in mounts if mount.kind == "empty"], fd)
     given = environment(env) | (_PROXIED if grant.hosts else {})
@@ -116,8 +116,9 @@ def _protected(
     roots: Sequence[str],
     standins: Standins,
     staged: Mapping[str, str],
+    covered: Sequence[str],
 ) -> list[Mount]:
-    mounts = [Mount(path, "write") for path in pins(found, roots)]
+    mounts = []
     there = set(found)
     for root in roots:
         names = (*MASKED, *SHELL_NAMES) if root == grant.home else MASKED
@@ -129,7 +130,7 @@ def _protected(
     gits: list[Mount] = []
     for path in found:
         if os.path.basename(path).casefold() == ".git":
-            gits += _git(path, roots, standins)
+            gits += _git(path, roots, standins, covered)
         elif not os.path.islink(path):
             mounts.append(Mount(path, "read"))
         else:
@@ -137,20 +138,34 @@ def _protected(
             if any(real.startswith(root + "/") for root in roots) and os.path.lexists(real):
                 mounts.append(Mount(real, "read"))
     own = {mount.path for mount in gits if mount.kind == "write" and "/.git/worktrees/" in mount.path}
-    return mounts + [mount for mount in gits if mount.kind != "read" or mount.path not in own]
+    mounts += [mount for mount in gits if mount.kind != "read" or mount.path not in own]
+    closed = {mount.path for mount in mounts if mount.kind in ("read", "empty")} | set(covered)
+    return [*mounts, *(Mount(path, "write") for path in pins(mounts, roots, closed))]
 
 
-def _git(path: str, roots: Sequence[str], standins: Standins) -> list[Mount]:
+def _git(path: str, roots: Sequence[str], standins: Standins, covered: Sequence[str]) -> list[Mount]:
     if os.path.islink(path):
         real = os.path.realpath(path)
         inside = any(real.startswith(root + "/") for root in roots)
-        return _git(real, roots, standins) if inside and os.path.lexists(real) else []
+        return _git(real, roots, standins, covered) if inside and os.path.lexists(real) else []
     plan = gitdirs.layout(path)
     mounts = [Mount(place, "write") for place in plan.writable]
     mounts += [Mount(place, _unwritable(place)) for place in plan.frozen if not os.path.islink(place)]
     mounts += [Mount(place, "empty") for place in plan.absent_folders if standins.folder(place)]
     mounts += [Mount(place, "read") for place, text in plan.absent_files if standins.file(place, text)]
+    changeable = (*roots, *plan.writable)
+    for place, kind in plan.named:
+        if not _beneath(place, changeable) or _beneath(place, covered):
+            continue
+        if kind == "there" or (kind == "file" and standins.file(place, b"")):
+            mounts.append(Mount(place, "read"))
+        elif kind == "folder" and standins.folder(place):
+            mounts.append(Mount(place, "empty"))
     return mounts
+
+
+def _beneath(path: str, tops: Sequence[str]) -> bool:
+    return any(path.startswith(top.rstrip("/") + "/") for top in tops)
 
 
 def _unwritable(place: str) -> Kind:
@@ -177,7 +192,7 @@ def exclude(root: str) -> str:
 
 def _unlisted(root: str, paths: Sequence[str], spare: int) -> list[Mount]:
     """Git's private list of what to ignore, with our stand-ins added: they are not the project's."""
-    own = exclude(root)
+    own = os.path.join(os.path.realpath(os.path.dirname(exclude(root))), "exclude")
     names = [os.path.relpath(path, root) for path in paths if os.path.dirname(path) == root]
     try:
         fd = os.open(own, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -192,12 +207,19 @@ def _unlisted(root: str, paths: Sequence[str], spare: int) -> list[Mount]:
     return [Mount(own, "data", str(spare))]
 
 
-def pins(found: Sequence[str], roots: Sequence[str]) -> set[str]:
-    """The folders on the way to protected names: what is mounted cannot be renamed, and so not replaced."""
+def pins(mounts: Sequence[Mount], roots: Sequence[str], closed: Container[str]) -> set[str]:
+    """The folders on the way to protected places: what is mounted cannot be renamed, and so not replaced.
+
+    Args:
+        closed: what cannot be written in, or not be seen; nothing in there is to be opened by a pin.
+    """
     pinned = set()
-    for path in found:
-        above = os.path.dirname(path)
-        while above not in roots and any(above.startswith(root.rstrip("/") + "/") for root in roots):
-            pinned.add(above)
+    for mount in mounts:
+        way = []
+        above = os.path.dirname(mount.path)
+        while any(above.startswith(root.rstrip("/") + "/") for root in roots):
+            way.append(above)
             above = os.path.dirname(above)
+        if not any(place in closed for place in way):
+            pinned.update(way)
     return pinned

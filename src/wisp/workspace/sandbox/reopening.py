@@ -25,6 +25,8 @@ def open_folder(roots: Sequence[Root], folder: str, flags: int = os.O_RDONLY) ->
     for root in roots:
         if folder == root.path or folder.startswith(root.path.rstrip("/") + "/"):
             fd = os.dup(root.fd)
+            if folder == root.path:
+                return fd  # also where it is shut
             parts = os.path.relpath(folder, root.path).split("/")
             for left, part in enumerate(parts, 1 - len(parts)):
                 above = fd

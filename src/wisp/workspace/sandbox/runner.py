@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from wisp.workspace.errors import Refused
@@ -19,6 +19,7 @@ from wisp.workspace.sandbox import hidden, landlock, seccomp
 from wisp.workspace.sandbox.bubblewrap import Spec
 from wisp.workspace.sandbox.caps import Cap
 from wisp.workspace.sandbox.changes import Changes
+from wisp.workspace.sandbox.gitdirs import leads_to
 from wisp.workspace.sandbox.launch import PROCESSES, Job, NotStarted, direct, launch
 from wisp.workspace.sandbox.leftover import private_folder
 from wisp.workspace.sandbox.newrepos import NewRepositories
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 TRIES = 3
 """How often a box is planned anew when what was to be covered vanished meanwhile."""
+_Identity = tuple[int, int, str]
 OPENED = 8
 """How deep folders that a command shut are opened again; what is shut below stays so, unwritable."""
 
@@ -64,12 +66,12 @@ class Boxes:
             Refused: the box cannot be built; nothing ran.
         """
         self._check_roots()
-        before: list[str] | None = None
+        before: dict[str, _Identity] | None = None
 
         def look() -> list[str]:
             nonlocal before
-            before = self._look()
-            return before
+            before = {path: _identity(path) for path in self._look()}
+            return list(before)
 
         with self._lock:
             self._running += 1
@@ -85,7 +87,7 @@ class Boxes:
             news = self._ended(before)
         return ending, news
 
-    def _ended(self, before: Sequence[str] | None) -> tuple[str, ...]:
+    def _ended(self, before: Mapping[str, _Identity] | None) -> tuple[str, ...]:
         """Count it out; the protected names that are new, and what became of repositories among them.
 
         Args:
@@ -97,8 +99,15 @@ class Boxes:
                 return ()
             self._look()
             said = self._reopen(before)
-            fresh = set(self._look()) - set(before)
-            said += self._new.settle(fresh, set(before) - self._new.loose, alone=not self._running)
+            fresh = {path for path in self._look() if before.get(path) != _identity(path)}
+            for watch in self._watches:
+                if watch.outgrown:
+                    watch.outgrown = False
+                    said.append(
+                        f"{watch.root} has more folders now than are looked at: "
+                        "what could make git run something may lie among them unseen"
+                    )
+            said += self._new.settle(fresh, set(before) - self._new.loose - fresh, alone=not self._running)
             return tuple(sorted(path for path in fresh if os.path.lexists(path))) + tuple(said)
 
     def _once(self, job: Job, look: Callable[[], list[str]]) -> Ending:
@@ -156,7 +165,7 @@ class Boxes:
         )
         with self._lock:
             self._running += 1
-            before = self._look()
+            before = {path: _identity(path) for path in self._look()}
         try:
             confined = job._replace(env=environment(job.env, temporary))
             ending = direct(confined, self._grant.roots[0].fd, self._now, rules=rules, tty=tty)
@@ -205,7 +214,7 @@ class Boxes:
             found += [path for path in watch.look(now) if not _ours(path)]
         return found
 
-    def _reopen(self, before: Sequence[str]) -> list[str]:
+    def _reopen(self, before: Iterable[str]) -> list[str]:
         """Open what commands shut, so that it can be looked into; what there is to be said."""
         known, said = set(before), []
         for _ in range(OPENED):
@@ -231,6 +240,23 @@ class Boxes:
 def _ours(path: str) -> bool:
     try:
         found = os.lstat(path)
-        return is_standin(found) and (not stat.S_ISDIR(found.st_mode) or not os.listdir(path))
     except OSError:
         return True
+    try:  # a command can set any time stamp; where names are looked for, only empty folders of ours stand
+        return is_standin(found) and stat.S_ISDIR(found.st_mode) and not os.listdir(path)
+    except OSError:
+        return False
+
+
+def _identity(path: str) -> _Identity:
+    """What is at `path`; unlike what is mounted, a link can be replaced, and what a pointer names be made."""
+    try:
+        there = os.lstat(path)
+        kind, target = stat.S_IFMT(there.st_mode), ""
+        if kind == stat.S_IFLNK:
+            target = os.readlink(path)
+        elif kind == stat.S_IFREG and os.path.basename(path) == ".git":
+            target = leads_to(path)
+        return there.st_ino, kind, target
+    except OSError:
+        return 0, 0, ""

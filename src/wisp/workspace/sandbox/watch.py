@@ -84,7 +84,7 @@ class Watch:
     """
 
     def __init__(self, root: str, changes: Changes | None = None) -> None:
-        self._root = root
+        self.root = root
         self._changes = changes
         self._known: dict[str, _Folder] = {}
         self._unwatched: list[str] = []
@@ -92,6 +92,8 @@ class Watch:
         self._top = (-1, -1)
         self.complete = True
         """Whether the last look reached every folder."""
+        self.outgrown = False
+        """Whether a look after one that did has not; for the caller to set back."""
         self.shut: list[str] = []
         """Folders of ours that the last look found shut."""
 
@@ -114,7 +116,7 @@ class Watch:
         if told is None or not known:
             return False
         try:
-            there = os.lstat(self._root)
+            there = os.lstat(self.root)
             if (there.st_dev, there.st_ino) != self._top:
                 return False
             changed = [path for path in told if path in known]
@@ -135,7 +137,7 @@ class Watch:
     def _look(self, now: int) -> list[str]:
         found: list[str] = []
         kept: dict[str, _Folder] = {}
-        todo: deque[tuple[str, int]] = deque([(self._root, 0)])
+        todo: deque[tuple[str, int]] = deque([(self.root, 0)])
         beyond: deque[str] = deque()
         shut: list[str] = []
         outgrown = bool(self._known) and self.complete
@@ -173,6 +175,7 @@ class Watch:
             ]
             beyond += [f"{path}/{name}" for name in (*folder.below, *folder.skipped)]
         self.complete = not todo and not beyond
+        self.outgrown |= outgrown and not self.complete
         self._known, self.shut = kept, shut
         self._unwatched = [path for path, folder in kept.items() if not folder.watched]
         found += shut
@@ -186,7 +189,7 @@ class Watch:
             told = self._changes is not None and self._changes.watch(path)
             there = os.lstat(path)  # after that: what it was before says nothing
             watched = told and self._changes is not None and there.st_dev == self._changes.device
-            if path == self._root:
+            if path == self.root:
                 self._top = (there.st_dev, there.st_ino)
         except OSError:
             return None
