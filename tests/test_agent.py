@@ -180,3 +180,77 @@ def test_an_exit_in_a_callback_is_a_failure_like_others_and_leaves_nobody_waitin
         with pytest.raises(wisp.AgentError, match=r"approve called sys\.exit\(7\)"):
             agent.ask_sync("go")
     assert not (tmp_path / "new.txt").exists()
+
+
+async def test_two_that_ask_at_once_share_one_agent_and_the_second_is_told(tmp_path: Path) -> None:
+    """They opened one each, which shared nothing but the provider."""
+    provider = wisp.ScriptedProvider([wisp.ScriptStep("One.", pause=0.05), "Two."])
+    async with wisp.Agent(provider=provider, cwd=str(tmp_path)) as agent:
+        both = await asyncio.gather(agent.ask("a"), agent.ask("b"), return_exceptions=True)
+        assert [str(said) for said in both] == [
+            "One.",
+            "a run is in progress; steer it, or cancel it first",
+        ]
+        assert await agent.ask("c") == "Two."
+
+
+def test_threads_that_ask_at_once_share_one_agent(tmp_path: Path) -> None:
+    """One of them is answered, whichever it is."""
+    import threading
+
+    steps = [wisp.ScriptStep("x", calls=[call("bash", command="sleep 0.3")]), "One."]
+    said: list[str] = []
+    ready = threading.Barrier(4)
+
+    def work() -> None:
+        ready.wait()
+        try:
+            said.append(agent.ask_sync("go"))
+        except wisp.AgentError as exc:
+            said.append(str(exc))
+
+    with wisp.Agent(
+        provider=wisp.ScriptedProvider(steps), cwd=str(tmp_path), permission_mode="full"
+    ) as agent:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    assert sorted(said) == ["One.", *["a run is in progress; steer it, or cancel it first"] * 3]
+
+
+@pytest.mark.parametrize("what", ["cancel", "close", "steer"])
+async def test_another_threads_loop_may_cancel_and_close_and_is_told_of_the_rest(
+    what: str, tmp_path: Path
+) -> None:
+    """Closing waited for ever; the host's tasks are those of the loop where it was opened."""
+    steps = [wisp.ScriptStep("x", calls=[call("bash", command="sleep 30")]), "One."]
+    agent = wisp.Agent(provider=wisp.ScriptedProvider(steps), cwd=str(tmp_path), permission_mode="full")
+    begun = asyncio.Event()
+
+    async def follow() -> None:
+        async for event in agent.run("go"):
+            if type(event).__name__ == "ToolExecutionStarted":
+                begun.set()
+
+    running = asyncio.ensure_future(follow())
+    async with asyncio.timeout(20):
+        await begun.wait()
+        work = {"cancel": agent.cancel, "close": agent.close, "steer": lambda: agent.steer("more")}[what]
+        if what == "steer":
+            with pytest.raises(wisp.AgentError, match="another event loop"):
+                await asyncio.to_thread(lambda: asyncio.run(work()))
+            await agent.cancel()
+        else:
+            await asyncio.to_thread(lambda: asyncio.run(work()))
+        await running
+        await agent.close()
+
+
+def test_an_agent_that_could_not_be_opened_in_one_loop_is_not_held_by_it(tmp_path: Path) -> None:
+    """The second try says the same as the first, not that it is open elsewhere."""
+    agent = wisp.Agent("nowhere/none", cwd=str(tmp_path))
+    for _ in range(2):
+        with pytest.raises(wisp.AgentError, match="nowhere"):
+            asyncio.run(agent.ask("hi"))

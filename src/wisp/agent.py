@@ -12,9 +12,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
-from wisp.callbacks import Answered, Answerer, Approve, Asked, following, shape_of, tool_of
+from wisp.blocking import ONE_AT_A_TIME, LoopThread, within
+from wisp.callbacks import following, shape_of, tool_of
+from wisp.contained import Answered, Answerer, Approve, Asked, Decided, Edge, Held, Streaming
 from wisp.host.answers import AnswerCheck
 from wisp.host.client import CommandRefused, OpenFailed, OpenRequest
 from wisp.host.commands import AnyCommand, Cancel, FollowUp, Prompt, QueueEdit, QueuePop, Steer
@@ -26,9 +28,6 @@ from wisp.messages.content import Image
 from wisp.messages.ids import SystemClock
 from wisp.providers.base import Provider
 from wisp.tools.base import Tool
-
-if TYPE_CHECKING:
-    from wisp.blocking import LoopThread
 
 T = TypeVar("T")
 
@@ -121,15 +120,17 @@ class Agent:
             no_session=not (session or resume),
             resume=resume,
         )
-        self._provider = provider
-        self._tools = tuple(tool_of(given) for given in tools)
-        self._approver = Asked(approve) if approve is not None else None
-        self._questioner = Answered(answer) if answer is not None else None
-        self._check = AnswerCheck(None, SystemClock(), boundary)
-        self._prompt = prompt
-        self._instructions = (instructions,) if instructions else ()
+        edge = self._edge = Edge(self.cancel)
+        self._provider = Streaming(provider, edge) if provider is not None else None
+        self._tools = tuple(Held(tool_of(given), edge) for given in tools)
+        self._approver = Asked(approve, edge) if approve is not None else None
+        self._questioner = Answered(answer, edge) if answer is not None else None
+        decided = Decided(boundary, edge) if boundary is not None else None
+        self._check = AnswerCheck(None, SystemClock(), decided)
+        self._prompt, self._instructions = prompt, (instructions,) if instructions else ()
         self._host: SessionHost | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._opening = asyncio.Lock()
         self._thread: LoopThread | None = None
         self._left: Callable[[], bool] = lambda: False
         """Whether nobody follows the run that was begun last."""
@@ -195,7 +196,8 @@ class Agent:
                 pass
         result = self.result
         if result.stop_reason != "model_finished" or result.answer is None:
-            raise AgentError(result.error or f"the run ended: {result.stop_reason}", str(result.stop_reason))
+            why = result.error or f"the run ended: {result.stop_reason or 'the agent was closed'}"
+            raise AgentError(why, str(result.stop_reason or ""))
         if returns is None:
             return result.answer
         if result.answer_problem:
@@ -220,6 +222,7 @@ class Agent:
                     ended = isinstance(envelope.event, AgentCompleted)
                     yield envelope.event
                     if ended:
+                        self._edge.settled()
                         return
             finally:
                 if not ended:
@@ -271,15 +274,16 @@ class Agent:
         await self._send(QueueEdit(message_id, text))
 
     async def cancel(self) -> None:
-        """Stop the run in progress; its events go on to their end."""
+        """Stop the run in progress, from any thread; its events go on to their end."""
         if self._host is not None:
-            await self._host.send(Cancel())
+            await within(self._loop, self._host.send(Cancel()))
 
     async def close(self) -> None:
-        """Stop what runs and let everything go.  The agent opens again on the next run."""
-        host, self._host, self._loop = self._host, None, None
+        """Stop what runs and let everything go, from any thread.  The agent opens again on the next run."""
+        (host, loop), self._host, self._loop = (self._host, self._loop), None, None
+        self._opening = asyncio.Lock()
         if host is not None:
-            await host.close()
+            await within(loop, host.close())
 
     async def __aenter__(self) -> Agent:
         return self
@@ -352,13 +356,12 @@ class Agent:
         self.close_sync()
 
     def _blocking(self) -> LoopThread:
-        if self._thread is None:
-            if self._host is not None:
-                raise AgentError(_ELSEWHERE)
-            from wisp.blocking import LoopThread
-
-            self._thread = LoopThread()
-        return self._thread
+        with ONE_AT_A_TIME:
+            if self._thread is None:
+                if self._host is not None:
+                    raise AgentError(_ELSEWHERE)
+                self._thread = LoopThread()
+            return self._thread
 
     async def _send(self, command: AnyCommand) -> None:
         host = await self._open()
@@ -369,10 +372,16 @@ class Agent:
 
     async def _open(self) -> SessionHost:
         loop = asyncio.get_running_loop()
-        if self._host is not None:
-            if self._loop is not loop:
-                raise AgentError(_ELSEWHERE)
-            return self._host
+        if self._host is None and self._loop in (None, loop):
+            self._loop = loop  # taken already while it is being opened
+            async with self._opening:
+                if self._host is None:
+                    await self._opened()
+        if self._host is None or self._loop is not loop:
+            raise AgentError(_ELSEWHERE)
+        return self._host
+
+    async def _opened(self) -> None:
         from wisp.host.build import Overrides, open_host
 
         overrides = Overrides(
@@ -387,6 +396,6 @@ class Agent:
         try:
             self._host = await open_host(self._request, overrides)
         except OpenFailed as exc:
+            self._loop = None
             raise AgentError(str(exc)) from None
-        self._loop, self._check.tell = loop, self._host.tell
-        return self._host
+        self._check.tell = self._host.tell

@@ -16,6 +16,17 @@ SETTLE = 10.0
 """Seconds that interrupted work has to settle."""
 
 
+ONE_AT_A_TIME = threading.Lock()
+"""Held by whoever decides whether there has to be another one."""
+
+
+async def within(loop: asyncio.AbstractEventLoop | None, work: Coroutine[Any, Any, T]) -> T:
+    """Do `work` in `loop`, where that runs in another thread; else here."""
+    if loop is None or loop is asyncio.get_running_loop() or not loop.is_running():
+        return await work
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
 class LoopThread:
     """Runs coroutines one after another or side by side; started when it is made."""
 
@@ -43,19 +54,24 @@ class LoopThread:
             raise RuntimeError("a callback of an agent cannot wait for the agent; make it async and await")
         settled = threading.Event()
 
-        async def watched() -> T:
+        async def watched() -> tuple[BaseException, None] | tuple[None, T]:
             try:
-                return await work
+                return None, await work
+            except (KeyboardInterrupt, SystemExit) as exc:  # raised here, they would end the loop
+                return exc, None
             finally:
                 settled.set()
 
         future = asyncio.run_coroutine_threadsafe(watched(), self._loop)
         try:
-            return future.result()
+            left, found = future.result()
         except BaseException:
             if future.cancel():
                 settled.wait(SETTLE)
             raise
+        if left is not None:
+            raise left
+        return found  # type: ignore[return-value]  # there is one or the other
 
     def close(self) -> None:
         """End the thread; what still runs in the loop is left."""

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, TypeVar
 
-from wisp.harness.ports import ApprovalAnswer
 from wisp.host.answers import WISH, Judge
-from wisp.host.events import Event, QuestionAsked, ToolApprovalRequested
+from wisp.host.events import Event
 from wisp.tools.base import Tool
 
 T = TypeVar("T")
-
-Approve = Callable[[ToolApprovalRequested], bool | ApprovalAnswer | Awaitable[bool | ApprovalAnswer]]
-"""Decides about one operation; gets the whole of it."""
-
-Answerer = Callable[[QuestionAsked], str | Awaitable[str]]
-"""Answers one question, with one of its options where it has any."""
 
 
 def shape_of(kind: Any) -> tuple[str, Judge]:
@@ -43,44 +36,6 @@ def tool_of(given: Tool | Callable[..., Any]) -> Tool:
     from wisp.tools.functions import as_tool
 
     return as_tool(given)
-
-
-class Answered:
-    """A function in the place of a person who is asked for words; the harness's `Questioner`."""
-
-    def __init__(self, function: Answerer) -> None:
-        self._function = function
-
-    async def ask(self, question: QuestionAsked) -> str:
-        try:
-            answer = self._function(question)
-            return answer if isinstance(answer, str) else await answer
-        except SystemExit as exc:
-            raise _left("answer", exc) from exc
-
-
-class Asked:
-    """A function in the place of a person; the harness's `Approver`."""
-
-    def __init__(self, function: Approve) -> None:
-        self._function = function
-
-    async def ask(self, request: ToolApprovalRequested) -> ApprovalAnswer:
-        try:
-            answer = self._function(request)
-            said: object = await answer if isinstance(answer, Awaitable) else answer
-        except SystemExit as exc:
-            raise _left("approve", exc) from exc
-        if isinstance(said, ApprovalAnswer):
-            return said
-        if not isinstance(said, bool):  # what is neither is no yes: a word that says no counts as true
-            raise TypeError(f"approve must give True, False or an ApprovalAnswer, not {said!r}")
-        return ApprovalAnswer(request.digest, said)
-
-
-def _left(name: str, exc: SystemExit) -> RuntimeError:
-    """`sys.exit()` as a failure like others: let through, it would end the loop that others wait for."""
-    return RuntimeError(f"{name} called sys.exit({exc.code!r}); end the program where the agent was asked")
 
 
 def following(

@@ -29,18 +29,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         quiet_stdout()
         return 141
-    except Exception as exc:  # the last one to hear of it: `_bug` tells it, or raises it again
+    except Exception as exc:  # the last one to hear of it: `_bug` tells it
         from wisp.frontends.cli.streams import OutputFailed
 
         if isinstance(exc, OutputFailed):
-            print(f"wisp: {exc}", file=sys.stderr)
+            _complain(f"wisp: {exc}")
             return 1
         return _bug(exc, words)
 
 
 def entry() -> None:
     """The installed script: like `main`, but leaves at once, tearing nothing down that the system frees."""
-    from wisp.frontends.cli.streams import OutputFailed, make_usable, put
+    from wisp.frontends.cli.streams import OutputFailed, make_usable, settle
 
     make_usable()
     if _asks_for_one_run(sys.argv[1:]):
@@ -49,16 +49,23 @@ def entry() -> None:
         signals.arm()
     code = main()
     try:
-        put("")
+        settle()
     except BrokenPipeError:
         code = code or 141
     except OutputFailed as exc:
         code = code or 1
         with suppress(OSError):  # standard error may have gone the same way
-            print(f"wisp: {exc}", file=sys.stderr)
+            _complain(f"wisp: {exc}")
     with suppress(OSError):
         sys.stderr.flush()
     os._exit(code)
+
+
+def _complain(text: str) -> None:
+    from wisp.frontends.cli.streams import complain
+    from wisp.host.showing import safe
+
+    complain(safe(text))
 
 
 def _asks_for_one_run(words: Sequence[str]) -> bool:
@@ -71,7 +78,10 @@ def _bug(exc: Exception, words: Sequence[str]) -> int:
     from wisp.host.paths import environment
 
     if environment().get("WISP_TRACEBACK"):
-        raise exc
+        import traceback
+
+        _complain("".join(traceback.format_exception(exc)).rstrip())
+        return 1
     frame = exc.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -92,12 +102,12 @@ def _form(words: Sequence[str]) -> str:
 def _main(words: list[str]) -> int:
     if words == ["--version"]:
         from wisp._version import __version__
-        from wisp.frontends.cli.streams import put
+        from wisp.frontends.cli.streams import hand_over
 
-        put(f"wisp {__version__}\n")
+        hand_over(f"wisp {__version__}\n")
         return 0
     if sys.platform != "linux" and sys.platform != "darwin":
-        print("wisp runs on Linux and macOS; on Windows use it inside WSL.", file=sys.stderr)
+        _complain("wisp runs on Linux and macOS; on Windows use it inside WSL.")
         return 3
     from wisp.frontends.cli.args import parse
     from wisp.frontends.cli.invocation import UsageError
@@ -137,8 +147,9 @@ def _dispatch(invocation: Invocation) -> int:
     command = invocation.command
     if command == "version":
         from wisp._version import __version__
+        from wisp.frontends.cli.streams import hand_over
 
-        print(f"wisp {__version__}")
+        hand_over(f"wisp {__version__}\n")
         return 0
     if invocation.print_instructions:
         from wisp.frontends.cli.run import print_instructions
@@ -212,7 +223,7 @@ def _in_worktree(invocation: Invocation) -> int:
     from wisp.frontends.cli.run import failed
     from wisp.host.client import OpenFailed
     from wisp.host.separate import separate
-    from wisp.host.showing import safe
+    from wisp.host.showing import flat
 
     try:
         place = separate(invocation.cwd, invocation.resume, invocation.settings)
@@ -220,10 +231,10 @@ def _in_worktree(invocation: Invocation) -> int:
         return failed(str(exc), exc.exit_code, str(invocation.settings.get("output_format", "")))
     try:
         for note in place.notes:
-            print(safe(f"wisp: {note}"), file=sys.stderr)
+            _complain(f"wisp: {flat(note)}")
         return _dispatch(invocation._replace(worktree=False, cwd=place.cwd))
     finally:
-        print(safe(f"wisp: {place.leave()}"), file=sys.stderr)
+        _complain(f"wisp: {place.leave()}")
 
 
 def _acp(invocation: Invocation) -> int:
@@ -232,6 +243,7 @@ def _acp(invocation: Invocation) -> int:
     from wisp.frontends.acp.serve import run_acp
     from wisp.frontends.cli.run import request_of
     from wisp.frontends.wire.pipes import own_descriptors, remark
+    from wisp.host.showing import flat
     from wisp.host.small import HostLibrary
 
     async def opener(request: OpenRequest) -> Conversation:
@@ -247,7 +259,7 @@ def _acp(invocation: Invocation) -> int:
         version=__version__,
         reading=reading,
         writing=writing,
-        log=lambda text: remark(2, f"wisp: {text}"),
+        log=lambda text: remark(2, flat(f"wisp: {text}")),
     )
 
 
@@ -260,6 +272,7 @@ def _mcp_serve(invocation: Invocation) -> int:
     from wisp.host.build import open_host
     from wisp.host.client import OpenFailed
     from wisp.host.looking import policy_of
+    from wisp.host.showing import flat
 
     request = request_of(invocation, interactive=False)
     try:
@@ -271,7 +284,7 @@ def _mcp_serve(invocation: Invocation) -> int:
         lambda: Server(request, cwd, mode, open_host, __version__),
         reading=reading,
         writing=writing,
-        log=lambda text: remark(2, f"wisp: {text}"),
+        log=lambda text: remark(2, flat(f"wisp: {text}")),
     )
 
 
@@ -298,11 +311,10 @@ def _screen(invocation: Invocation) -> int:
         return run_screen(connect, invocation.prompt or "", inline=invocation.inline)
     except Exception as exc:
         from wisp.host.client import OpenFailed
-        from wisp.host.showing import safe
 
         if not isinstance(exc, OpenFailed):
             raise
-        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
+        _complain(f"wisp: {exc}")
         return exc.exit_code
 
 

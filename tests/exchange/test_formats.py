@@ -345,3 +345,25 @@ def test_the_branch_that_was_written_last_is_taken() -> None:
 
     assert [one.message.text for one in found.said] == ["hi", "again"]
     assert found.lost == {"messages of other branches": 3}
+
+
+@pytest.mark.parametrize("write", [markdown, html_page, claude_lines, atif])
+@pytest.mark.parametrize(
+    "arguments",
+    ["[" * 200_000 + "]" * 200_000, '{"a":' * 5_000 + "1" + "}" * 5_000, "[1]", "no json", '{"a": NaN}'],
+)
+def test_arguments_that_are_no_object_or_too_deep_to_read_are_written_as_they_stand(
+    write: Any, arguments: str
+) -> None:
+    """A session file of somebody else may hold any."""
+    said = Said(
+        AssistantMessage((ToolCall("c", "bash", arguments),), "a", "tool_calls"), "2026-01-01T00:00:00Z"
+    )
+    made = write(Transcript("s", "/w", "t", "1", (said,))).decode()
+    bare = re.sub(r"[\s\\]", "", made.replace("&quot;", '"'))
+    assert re.sub(r"\s", "", arguments) in bare
+    if write is claude_lines:
+        for line in made.splitlines():
+            json.loads(line, parse_constant=pytest.fail)
+    elif write is atif:
+        json.loads(made, parse_constant=pytest.fail)

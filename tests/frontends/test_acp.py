@@ -7,18 +7,29 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wisp.frontends.acp.asking import Asking
 from wisp.frontends.acp.calls import diffs, in_fence, locations_of
 from wisp.frontends.acp.options import ELSEWHERE, MODE_IDS
 from wisp.frontends.acp.updates import MOST_JOINED, Teller
 from wisp.frontends.wire.peer import Gone, Peer, RpcError
 from wisp.frontends.wire.pipes import Input, Output, TooLong
-from wisp.host.events import MessageDelta, MessageStarted, MessageWithdrawn
+from wisp.host.commands import Answer
+from wisp.host.events import (
+    MessageDelta,
+    MessageStarted,
+    MessageWithdrawn,
+    QuestionAsked,
+    ToolApprovalRequested,
+    ToolCalled,
+    ToolExecutionProgress,
+)
 from wisp.host.slash import COMMANDS
 from wisp.policy.modes import MODES
 from wisp.tools.diff import whole
@@ -305,7 +316,65 @@ def test_every_mode_of_the_policy_is_offered_and_every_command_has_its_place() -
 async def test_half_a_surrogate_pair_leaves_as_a_replacement_character() -> None:
     """A file name may hold one; JSON may not. Requests are answered under their id even so."""
     async with connection() as line:
-        Teller(line.peer, "s", "/w").say("a\ud800b")
+        Teller(line.peer, "s", "/w").event(MessageDelta(turn=1, delta="a\ud800b"))
         line.write(call("x", "echo", "\\ud800"))
         told, _ = await line.read(2)
     assert told["params"]["update"]["content"]["text"] == "a\ufffdb"
+
+
+EVIL = "a\x1b]52;c;eA==\x07b\x9b2J\x1b[2Jc\x00\u202ed\r\nFORGED"
+
+
+async def test_what_an_editor_is_asked_to_show_for_a_decision_drives_and_hides_nothing() -> None:
+    """Title, reason, rule and the operation itself are made visible; an option comes back as it was."""
+
+    class Host:
+        def __init__(self) -> None:
+            self.sent: list[Any] = []
+
+        def snapshot(self) -> Any:
+            return SimpleNamespace(cwd="/w")
+
+        async def send(self, command: Any) -> None:
+            self.sent.append(command)
+
+    async def cancel() -> None: ...
+
+    host: Any = Host()
+    async with connection() as line:
+        asking = Asking(host, line.peer, "s", cancel=cancel, name_of=lambda name: name)
+        asking.watch(ToolApprovalRequested("c", EVIL, "d", EVIL, f"rm {EVIL}", EVIL, f"bash({EVIL})"))
+        (asked,) = await line.read(1)
+        asking.watch(QuestionAsked("q", f"what {EVIL}", (f"yes {EVIL}", "no"), "model"))
+        (put,) = await line.read(1)
+        option = put["params"]["requestedSchema"]["properties"]["answer"]["enum"][0]
+        answer = {"action": "accept", "content": {"answer": option}}
+        line.write({"jsonrpc": "2.0", "id": put["id"], "result": answer})
+        while not host.sent:
+            await asyncio.sleep(0.01)
+        asking.close()
+    call_, options = asked["params"]["toolCall"], asked["params"]["options"]
+    words = [call_["title"], *(part["content"]["text"] for part in call_["content"])]
+    words += [choice["name"] for choice in options] + [put["params"]["message"], option]
+    for text in words:
+        assert all(char.isprintable() or char == "\n" for char in text)
+    assert "rm a\\x1b]52;c;eA==\\x07b\\x9b2J\\x1b[2Jc\\x00\\u{202e}d\\x0d\nFORGED" in words[1]
+    assert not any("\n" in text for text in (words[0], words[2], option))
+    assert host.sent == [Answer("q", f"yes {EVIL}")]
+
+
+async def test_what_the_program_tells_an_editor_of_names_drives_and_hides_nothing() -> None:
+    async with connection() as line:
+        teller = Teller(line.peer, "s", "/w")
+        teller.say(EVIL)
+        teller.note(EVIL)
+        teller.event(ToolCalled(1, "c", "bash", json.dumps({"command": EVIL})))
+        teller.event(ToolExecutionProgress("c", EVIL))
+        teller.event(MessageDelta(turn=1, delta=EVIL))
+        told = await line.read(5)
+    updates = [one["params"]["update"] for one in told]
+    content = [update.get("content") for update in updates]
+    words = [content[0]["text"], content[1]["text"], updates[2]["title"], content[3][0]["content"]["text"]]
+    for text in words:
+        assert all(char.isprintable() or char == "\n" for char in text)
+    assert content[4]["text"] == "ab2Jc\u202ed\nFORGED"  # the model's words, which say what they say

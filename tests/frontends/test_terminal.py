@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wisp.host.showing import one_line, safe, shown
+from wisp.host.showing import (
+    Shown,
+    beginning,
+    coloured,
+    inert,
+    lines,
+    named,
+    one_line,
+    safe,
+    shown,
+    trimmed,
+)
 
 ACTS = [
     "\x1b[2J",
@@ -105,6 +116,22 @@ def test_what_is_approved_shows_every_control_character() -> None:
     assert shown("rm -rf x #\rls") == "rm -rf x #\\x0dls"
 
 
+@pytest.mark.parametrize(
+    "char",
+    "\u034f\u115f\u1160\u17b4\u180b\u180e\u2800\u3164\ufe00\ufe0f\uffa0\u00ad\u00a0\u3000\u2028\U000e0100\U0001d173",
+)
+def test_in_what_is_approved_nothing_looks_like_a_space_or_like_nothing(char: str) -> None:
+    """Letters too: `rm a\u3164b` reads like two names."""
+    out = shown(f"rm a{char}b")
+    assert out.isascii() and out.isprintable()
+    assert f"{ord(char):x}" in out
+    assert out.split(" ") == ["rm", out[3:]], "one name still"
+
+
+def test_an_emoji_in_what_is_approved_stays_one() -> None:
+    assert shown("say \u2764\ufe0f \u26a0\ufe0f") == "say \u2764\ufe0f \u26a0\ufe0f"
+
+
 @given(st.binary(max_size=40))
 def test_a_name_whose_bytes_are_no_text_can_be_printed_anywhere(name: bytes) -> None:
     """What Python makes of such a name cannot be encoded; its bytes are shown."""
@@ -138,3 +165,66 @@ def test_joiners_stay_where_writing_needs_them(text: str) -> None:
 def test_joiners_that_join_nothing_are_shown(text: str) -> None:
     """They hide in names."""
     assert "\\u{200" in safe(text)
+
+
+HOSTILE = st.lists(
+    st.one_of(
+        st.text(max_size=8),
+        st.sampled_from(
+            [*ACTS, "\x00", "\udc9b", "\ud800", "\u202e", "\u200d", "\u0301", "\u0915", "\U0001f3f4"]
+        ),
+        st.sampled_from(["\U000e0067\U000e0062\U000e007f", "\U0001f468\u200d\U0001f469", "\n", "\t", " "]),
+    ),
+    max_size=24,
+).map("".join)
+
+
+@given(HOSTILE)
+def test_what_is_safe_stays_as_it_is(text: str) -> None:
+    """So that a line may be made safe piece by piece, and again as a whole."""
+    assert safe(safe(text)) == safe(text)
+    assert inert(inert(text)) == inert(text)
+    for made in (shown(text), named(text), one_line(text), one_line(text, 7)):
+        assert safe(made) == made
+    assert coloured(f"\x1b[1m{safe(text)}\x1b[0m") == f"\x1b[1m{safe(text)}\x1b[0m"
+
+
+@given(HOSTILE, st.integers(0, 40))
+def test_pieces_of_what_is_safe_are_safe(text: str, most: int) -> None:
+    whole = safe(text)
+    assert "\n".join(lines(whole)) == whole.rstrip("\n")
+    assert whole.startswith(beginning(whole, most))
+    for piece in (beginning(whole, most), trimmed(whole), *lines(whole)):
+        assert safe(piece) == piece
+
+
+@given(HOSTILE)
+def test_no_name_makes_a_further_line(text: str) -> None:
+    for made in (named(text), one_line(text)):
+        assert len(made.splitlines()) <= 1
+        made.encode()
+
+
+@pytest.mark.parametrize("text", ACTS, ids=repr)
+def test_of_what_is_coloured_only_the_colours_drive(text: str) -> None:
+    """Even if what was coloured had not been made safe."""
+    out = coloured(f"a\x1b[1;36m{text}\x1b[0mz")
+    assert out.startswith("a\x1b[1;36m") and not [
+        c for c in out.replace("\x1b[", "") if ord(c) < 32 and c != "\n"
+    ]
+    assert coloured("\x1b[2Ja") == "a"
+
+
+def test_marks_piled_on_a_letter_are_seen_where_something_is_approved() -> None:
+    """They would cover the lines around it, as the operation itself."""
+    assert shown("a" + "\u0301" * 10) == "a" + "\u0301" * 8 + "\\u{301}" * 2
+
+
+def test_the_type_costs_nothing() -> None:
+    text = "x"
+    assert Shown(text) is text
+
+
+def test_nothing_that_python_can_print_drives_or_hides() -> None:
+    """By which the common case is quick."""
+    assert [char for char in map(chr, range(0x110000)) if char.isprintable() and safe(char) != char] == []

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +152,33 @@ def test_a_day_is_shared_by_processes_and_begins_anew(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     now[0] += 86_400
     assert second.read() == Spent()
+    second.add(Spent(1, Usage(1, 1, 0, 0, 0), 0.25, 1.0))
+    now[0] -= 86_400
+    first.add(Spent(1, Usage(1, 1, 0, 0, 0), 0.25, 1.0))
+    now[0] += 86_400
+    assert first.read().cost == 0.5, "a clock that is set back for a while makes no day free"
+    now[0] -= 40 * 86_400
+    assert first.read() == Spent(), "and one that was far ahead holds nobody up"
+    now[0] += 40 * 86_400
     path.write_text("{")
     assert first.read().cost is None
+
+
+def test_a_day_that_cannot_be_written_is_not_one_on_which_nothing_was_spent(tmp_path: Path) -> None:
+    """A disk without room: the other processes still see what was spent before, or that it is unknown."""
+    path = tmp_path / "day.json"
+    book = Daybook(str(path), lambda: 1_700_000_000.0)
+    spent = Spent(1, Usage(10, 5, 0, 0, 0), 0.5, 2.0)
+    book.add(spent)
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        book.add(spent)
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+    assert Daybook(str(path), lambda: 1_700_000_000.0).read().cost in (0.5, None)
 
 
 async def test_queued_messages_are_edited_taken_back_and_bounded() -> None:

@@ -119,7 +119,16 @@ async def test_all_hunks_are_the_call_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"parts": ()}, {"parts": (2,)}, {"arguments": "[1]"}, {"arguments": '{"x": 1'}]
+    "wrong",
+    [
+        {"parts": ()},
+        {"parts": (2,)},
+        {"arguments": "[1]"},
+        {"arguments": '{"x": 1'},
+        {"digest": "other"},
+        {"digest": ""},
+        {"scope": "session"},
+    ],
 )
 async def test_an_impossible_choice_leaves_the_question_open(wrong: dict[str, Any]) -> None:
     """The front end is told; a good answer still counts."""
@@ -130,7 +139,7 @@ async def test_an_impossible_choice_leaves_the_question_open(wrong: dict[str, An
     asking = asyncio.ensure_future(pending.ask(request))
     await asyncio.sleep(0)
     with pytest.raises(CommandRefused):
-        pending.answer(Approve("c", "d", True, **wrong))
+        pending.answer(Approve(**{"call_id": "c", "digest": "d", "approved": True, **wrong}))
     pending.answer(Approve("c", "d", True, parts=(1,)))
 
     assert (await asking).parts == (1,)

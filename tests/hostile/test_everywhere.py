@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable
 
 import pytest
@@ -287,5 +288,67 @@ def test_git_that_wisp_itself_runs_is_in_the_box_too(config: Config) -> None:
         assert (place.out / "left").exists() is (config == "none")
         assert "password" not in done.err + done.out
         assert (place.project / ".git" / "config").read_bytes() == config_file
+
+    everywhere(config, work)
+
+
+PIPES = [
+    "AGENTS.md",
+    "CLAUDE.md",
+    ".env",
+    ".git/config",
+    ".git/HEAD",
+    ".git/index",
+    ".git/info/exclude",
+    ".git/packed-refs",
+    ".gitignore",
+    ".ignore",
+    ".rgignore",
+    ".gitattributes",
+    ".wisp/skills/x/SKILL.md",
+    ".claude/commands/c.md",
+    "package.json",
+    "Makefile",
+    "a/AGENTS.md",
+    "a/.gitignore",
+    "a/b/.gitignore",
+    "run.sh",
+    "picture.png",
+    "paper.pdf",
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_pipes_under_every_name_that_is_read_unasked_hold_nobody_up(config: Config) -> None:
+    """What opens one waits for a writer that never comes."""
+    calls = [
+        (Call("grep", {"pattern": "needle"}), "real.txt"),
+        (Call("find", {"pattern": "*.txt"}), "real.txt"),
+        (Call("ls", {"path": "."}), "AGENTS.md"),
+        (Call("read", {"path": "AGENTS.md"}), "not_regular"),
+        (Call("edit", {"path": ".gitignore", "edits": [{"old_text": "a", "new_text": "b"}]}), "not_regular"),
+        (Call("write", {"path": "new.txt", "content": "needle"}), "created new.txt"),
+        (Call("bash", {"command": "ls a/b; echo made >made.txt"}), "exit code: 0"),
+        (Call("bash", {"command": "make -n", "timeout": 1}), ""),
+        (Call("bash", {"command": "git status", "timeout": 1}), ""),
+    ]
+
+    def work(make: Callable[..., Inside], model: Model) -> None:
+        place = make()
+        assert place.run("trust", "allow").code == 0
+        place.fill({"a/b/real.txt": "needle\n"})
+        for name in PIPES:
+            (place.project / name).parent.mkdir(parents=True, exist_ok=True)
+            os.mkfifo(place.project / name)
+        for mode, some in (("full", calls), ("ask", calls[-3:])):
+            for model.call, told in some:
+                begun, before = time.monotonic(), len(model.requests)
+                done = place.run("-p", "see @AGENTS.md and @picture.png", "--permission-mode", mode)
+                assert done.code in (0, 6), (model.call, done.err)
+                assert time.monotonic() - begun < 15, (model.call, "ripgrep alone would wait for 20 s")
+                if mode == "full":
+                    assert told in model.requests[before + 1].last_result
+        for words in (("skills", "list"), ("permissions", "why", "grep -rn x ."), ("context",)):
+            assert "Traceback" not in place.run(*words).err
 
     everywhere(config, work)

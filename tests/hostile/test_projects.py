@@ -214,3 +214,31 @@ def test_configuration_above_the_repository_and_of_others_is_not_found(tmp_path:
         assert "from above" not in program.run("--print-instructions").stdout
         assert program.run("-p", "hi").returncode == 0
         assert "from above" not in str(server.requests[0].json)
+
+
+@pytest.mark.slow
+def test_a_pipe_that_a_person_names_and_one_that_git_reads_are_told_after_a_while(tmp_path: Path) -> None:
+    """All at once, since each waits: something may still come through a pipe."""
+    program = Program(tmp_path / "home", tmp_path / "work")
+    subprocess.run(["git", "init", "-q", str(program.project)], check=True)
+    (program.project / ".git" / "config").unlink()
+    for name in ("skill/SKILL.md", "session.jsonl", ".git/config"):
+        (program.project / name).parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(program.project / name)
+    begun = {
+        words: program.start(*words)
+        for words in (
+            ("skills", "validate", "skill"),
+            ("sessions", "import", "session.jsonl"),
+            ("-p", "hi", "--worktree"),
+        )
+    }
+    for words, process in begun.items():
+        out, err = process.communicate(timeout=60)
+        assert process.returncode in (1, 2, 3), (words, out, err)
+        assert "nothing came through this pipe" in out + err or "took more than" in out + err, (
+            words,
+            out,
+            err,
+        )
+        assert "Traceback" not in err

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +106,136 @@ def test_a_branchs_name_and_a_models_name_drive_nothing(tmp_path: Path) -> None:
         (program.project / ".git" / "HEAD").write_text("ref: refs/heads/x\x1b]8;;http://evil.test\x1b\\\n")
         done = program.run("chat", "--plain", stdin="/model a\x1b[2J\ngo\n")
     assert not _DRIVES.findall(done.stdout + done.stderr)
+
+
+SHOWING: tuple[tuple[str, ...], ...] = (
+    ("sessions", "list"),
+    ("sessions", "find", "needle"),
+    ("sessions", "show", "ID"),
+    ("sessions", "tree", "ID"),
+    ("sessions", "replay", "ID"),
+    ("sessions", "repair", "ID"),
+    ("sessions", "export", "ID", "--output", "NAME"),
+    ("sessions", "label", "ID", "1", "NAME"),
+    ("sessions", "rename", "ID", "NAME"),
+    ("sessions", "list", "--here"),
+    ("sessions", "tree", "ID"),
+    ("sessions", "fork", "ID@NAME"),
+    ("sessions", "NAME"),
+    ("sessions", "rm", "ID"),
+    ("context",),
+    ("undo",),
+    ("undo", "--yes"),
+    ("redo", "--yes"),
+    ("doctor",),
+    ("config", "show"),
+    ("config", "set", "NAME", "NAME"),
+    ("trust", "status"),
+    ("permissions", "list"),
+    ("permissions", "why", "NAME"),
+    ("permissions", "test", "NAME"),
+    ("skills", "list"),
+    ("skills", "validate", "NAME"),
+    ("hooks", "list"),
+    ("models", "NAME"),
+    ("mcp", "list"),
+    ("mcp", "test", "NAME"),
+    ("mcp", "remove", "NAME"),
+    ("login", "NAME"),
+    ("logout", "NAME"),
+    ("auth", "status"),
+    ("--print-instructions",),
+    ("-p", "hi", "--model", "NAME"),
+    ("-p", "hi", "--cwd", "NAME"),
+    ("NAME", "NAME"),
+    ("--NAME",),
+    ("sessions", "archive", "ID"),
+    ("sessions", "list", "--archive"),
+    ("sessions", "restore", "ID"),
+)
+"""Every command that says something, in an order in which each finds something to say."""
+_NAME = "b\x1b]52;c;eA==\x07c\x9b2J\x1b[2Jd\u202ee\r\nFORGED g"
+_FORGED = re.compile(r"^\W*FORGED", re.MULTILINE)
+
+
+def test_no_command_passes_them_or_is_given_a_further_line_by_a_name(tmp_path: Path) -> None:
+    """A folder, files, servers, hooks, settings, sessions and a model's words are all called so."""
+    steps = [_calls("write", path=_NAME, content="needle"), {"text": f"needle {_NAME}"}]
+    with ServerThread(steps) as server:
+        program = Program(tmp_path / "home", tmp_path / f"work{_NAME}", url=server.base_url("openai-chat"))
+        (program.project / "AGENTS.md").write_text(f"x {_NAME}")
+        (program.project / ".wisp").mkdir()
+        key = json.dumps(_NAME)  # a string of JSON is one of TOML
+        (program.project / ".wisp" / "settings.toml").write_text(
+            f"{key} = 1\n[mcp_servers.{key}]\ncommand = {key}\nargs = [{key}]\n"
+            f"[[hooks.PreToolUse]]\nmatcher = {key}\nhooks = [{{type = {key}, command = {key}}}]\n"
+        )
+        (program.project / ".wisp" / "skills" / _NAME).mkdir(parents=True)
+        (program.project / ".wisp" / "skills" / _NAME / "SKILL.md").write_text(f"---\nname: {_NAME}\n---\n")
+        done = program.run("-p", f"needle {_NAME.strip()}", "--permission-mode", "full", "--trust")
+        assert done.returncode == 0, done.stderr
+        told = [("-p", done.stdout + done.stderr)]
+        name = json.loads(program.run("sessions", "list", "--json").stdout.splitlines()[0])["id"]
+        for words in SHOWING:
+            given = [word.replace("NAME", _NAME).replace("ID", name) for word in words]
+            done = program.run(*given, stdin="")
+            told.append((" ".join(words), done.stdout + done.stderr))
+    assert {command for command, said in told if _DRIVES.search(said)} == set()
+    assert {command for command, said in told if _HIDES.search(said)} <= {
+        "-p"
+    }  # an answer in a pipe keeps it
+    forged = {command: said for command, said in told if _FORGED.search(said)}
+    assert set(forged) <= {"-p", "sessions show ID", "--print-instructions"}, forged  # what was said, whole
+
+
+BROKEN = """
+import asyncio, gc, os, sys, threading, warnings
+from wisp.frontends.cli.streams import make_usable
+make_usable()
+name = {name!r}
+async def never_asked_about():
+    raise ValueError(name)
+async def main():
+    task = asyncio.ensure_future(never_asked_about())
+    await asyncio.sleep(0.01)
+    del task
+    gc.collect()
+asyncio.run(main())
+def thread():
+    raise ValueError(name)
+thread = threading.Thread(target=thread)
+thread.start()
+thread.join()
+warnings.warn(name)
+class Kept:
+    def __del__(self):
+        raise ValueError(name)
+Kept()
+raise ValueError(name)
+"""
+
+
+def test_what_python_itself_tells_of_a_fault_passes_none_of_them(tmp_path: Path) -> None:
+    """A task nobody waits for, a thread, a warning, a destructor, an exception to the top."""
+    name = f"<a>{_NAME}\udc9b\u202e</a>"
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN.format(name=name)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("<a>bc2Jd\\u{202e}e\nFORGED g\\x9b\\u{202e}</a>") >= 5
+    assert not _DRIVES.search(done.stderr) and not _HIDES.search(done.stderr)
+
+
+def test_a_trace_of_a_bug_passes_none_of_them(tmp_path: Path) -> None:
+    program = Program(tmp_path / "home", tmp_path / "work")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/h11.py").write_text(f"raise ZeroDivisionError({_NAME!r})\n")
+    for form in ("", "1"):
+        done = program.run("-p", "hi", PYTHONPATH=str(tmp_path / "broken"), WISP_TRACEBACK=form)
+        assert done.returncode == 1
+        assert "ZeroDivisionError: bc2Jd\\u{202e}e" in done.stderr
+        assert not _DRIVES.search(done.stderr) and not _HIDES.search(done.stderr)

@@ -74,6 +74,33 @@ def test_a_provider_of_an_extension_answers(tmp_path: Path) -> None:
     assert done.stdout.strip() == "You said: a word"
 
 
+@pytest.mark.parametrize(
+    "leaves", ["asyncio.CancelledError", "SystemExit(3)", "GeneratorExit", "KeyboardInterrupt"]
+)
+@pytest.mark.parametrize("when", ["before", "within"])
+def test_a_provider_of_an_extension_that_leaves_is_one_that_failed(
+    leaves: str, when: str, tmp_path: Path
+) -> None:
+    lines = [
+        "import asyncio",
+        "from wisp.providers.events import Started",
+        "class Leaves:",
+        "    name, api = 'leaves', 'own'",
+        "    async def stream(self, request):",
+        *(["        yield Started('m')"] if when == "within" else []),
+        f"        raise {leaves}",
+        *(["        yield"] if when == "before" else []),
+        "def extend(wisp):",
+        "    wisp.provider('leaves', Leaves())",
+    ]
+    with ServerThread([]) as server:
+        wisp = program(tmp_path, server, table("leaves", written(tmp_path, "leaves", "\n".join(lines))))
+        done = wisp.run("-p", "go", "--model", "leaves/m", *FULL, WISP_MAX_RETRIES="0", timeout=30)
+    last = events(done.stdout)[-1]
+    assert (done.returncode, last["subtype"]) == (4, "error_provider"), done.stderr
+    assert leaves.removeprefix("asyncio.").partition("(")[0] in str(last) + done.stdout + done.stderr
+
+
 async def test_commands_reply_or_are_said_and_reload_reads_the_code_again(tmp_path: Path) -> None:
     path = written(tmp_path, "words", "def extend(wisp):\n    wisp.command('say', lambda typed: 'first')\n")
     with ServerThread(answers(Step(text="reviewed"))) as server:
@@ -131,7 +158,7 @@ def test_extensions_that_cannot_be_loaded_cost_themselves_alone_and_are_told(tmp
 
 
 HOSTILE = """
-import sys, time, threading
+import asyncio, sys, time, threading
 
 def fails(text: str) -> str:
     "Raises."
@@ -144,6 +171,10 @@ def leaves(text: str) -> str:
 async def raises(text: str) -> str:
     "Raises, asynchronously."
     raise SystemExit(9)
+
+async def cancels(text: str) -> str:
+    "Passes on the end of what it waited for."
+    raise asyncio.CancelledError
 
 def prints(text: str) -> str:
     "Prints."
@@ -174,7 +205,7 @@ def nonsense(call):
 
 def extend(wisp):
     print("PRINTED-AT-LOAD")
-    for one in (fails, leaves, raises, prints, Odd()):
+    for one in (fails, leaves, raises, prints, cancels, Odd()):
         wisp.tool(one)
     wisp.observe(observer)
     wisp.observe(slow)
@@ -209,7 +240,7 @@ def test_the_example_built_as_a_package_and_installed_is_found_by_its_module(tmp
 
 
 def test_an_extension_that_fails_at_every_call_breaks_no_run_and_no_stream(tmp_path: Path) -> None:
-    calls = tuple(Call(name, {"text": "x"}) for name in ("fails", "leaves", "raises", "prints"))
+    calls = tuple(Call(name, {"text": "x"}) for name in ("fails", "leaves", "raises", "prints", "cancels"))
     steps = answers(Step(calls=(*calls, Call("odd", {}))), Step(text="all done"))
     with ServerThread(steps) as server:
         wisp = program(tmp_path, server, table("hostile", written(tmp_path, "hostile", HOSTILE)))
@@ -225,7 +256,8 @@ def test_an_extension_that_fails_at_every_call_breaks_no_run_and_no_stream(tmp_p
     assert "SystemExit" in results[1]
     assert "SystemExit" in results[2]
     assert "printed" in results[3]
-    assert "prepared no call" in results[4]
+    assert "CancelledError" in results[4]
+    assert "prepared no call" in results[5]
     errors = " ".join(e["message"] for e in told if e["type"] == "error")
     assert "ValueError: observer; this observer is told nothing more" in errors
     assert "took longer than 0.5 s" in errors

@@ -23,6 +23,7 @@ from wisp.frontends.rpc.methods import PROTOCOL, names
 from wisp.host import queries as ask
 from wisp.host.client import CommandRefused
 from wisp.host.commands import (
+    Answer,
     Approve,
     Cancel,
     Configure,
@@ -99,6 +100,42 @@ async def test_a_repair_with_its_approvals_crosses_the_pipe(tmp_path: Path) -> N
     assert bug.fixed(program.project)
     assert page.messages[0].text == "Fix it."
     assert page.total == len(page.messages)
+
+
+async def test_an_answer_to_something_else_is_an_error_and_what_waits_goes_on_waiting(tmp_path: Path) -> None:
+    steps = [
+        {"text": "x", "calls": [{"name": "bash", "arguments": {"command": "touch ran"}}]},
+        {"text": "done"},
+    ]
+    refused = []
+    with ServerThread(steps) as server:
+        program = Program(tmp_path / "home", tmp_path / "project", url=server.base_url("openai-chat"))
+        async with connected(program) as client:
+            events = client.events()
+            running = asyncio.ensure_future(client.run("go"))
+            async for envelope in events:
+                if isinstance(event := envelope.event, ToolApprovalRequested):
+                    right = Approve(event.call_id, event.digest, approved=True)
+                    for wrong in (
+                        Approve(event.call_id, event.digest[::-1], approved=True),
+                        Approve(event.call_id, "", approved=False),
+                        Approve("other", event.digest, approved=True),
+                        Answer(event.call_id, "yes"),
+                        right,
+                        right,
+                    ):
+                        try:
+                            await client.send(wrong)
+                        except CommandRefused as exc:
+                            refused.append(str(exc).split(" ")[0])
+                        if wrong is not right:
+                            assert not (program.project / "ran").exists()
+                if isinstance(envelope.event, AgentCompleted):
+                    break
+            run = await running
+    assert refused == ["that", "that", "no", "no", "no"], "and only the first of the two right ones is taken"
+    assert run.stop_reason == "model_finished"
+    assert (program.project / "ran").exists()
 
 
 async def test_a_second_prompt_is_refused_and_the_first_answered_once_after_retries(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import sqlite3
 import stat
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -170,7 +172,9 @@ def test_without_time_for_the_index_the_files_are_read_and_the_next_search_goes_
     assert seen == sorted(seen)
 
 
-@pytest.mark.parametrize("kind", ["junk", "empty", "folder", "link", "newer", "locked", "damaged"])
+@pytest.mark.parametrize(
+    "kind", ["junk", "empty", "folder", "link", "pipe", "name", "socket", "newer", "locked", "damaged"]
+)
 def test_an_index_that_cannot_be_used_never_costs_a_result(tmp_path: Path, kind: str) -> None:
     texts = ["the needle in it", "and more"]
     path = write(tmp_path, "01aa", texts)
@@ -186,6 +190,13 @@ def test_an_index_that_cannot_be_used_never_costs_a_result(tmp_path: Path, kind:
         place.mkdir()
     elif kind == "link":
         place.symlink_to(victim)
+    elif kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "name":
+        os.link(victim, place)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(os.path.relpath(place))
     elif kind == "newer":
         with sqlite3.connect(place) as newer:
             newer.execute("CREATE TABLE files (other TEXT)")
@@ -206,6 +217,52 @@ def test_an_index_that_cannot_be_used_never_costs_a_result(tmp_path: Path, kind:
     if held is not None:
         held.close()
     assert path.exists()
+    if kind in ("link", "pipe", "name", "socket"):
+        assert stat.S_ISREG(place.lstat().st_mode)
+        with closing(sqlite3.connect(place)) as again:
+            assert again.execute("SELECT count(*) FROM blocks").fetchone() == (1,), "an index again"
+        assert os.lstat(victim).st_nlink == 1
+
+
+TAMPERED = {
+    "a session is said to be known, and is not": "DELETE FROM blocks WHERE name = '01aa.jsonl'",
+    "a block is gone": "DELETE FROM blocks WHERE id = (SELECT min(id) FROM blocks)",
+    "the last block is gone": "DELETE FROM blocks WHERE id = (SELECT max(id) FROM blocks)",
+    "a part is not asked": "DELETE FROM holds",
+    "its end is before its end": "DELETE FROM blocks; UPDATE files SET upto = 0",
+    "it ends where a block ends": "DELETE FROM blocks WHERE id = (SELECT max(id) FROM blocks);"
+    " UPDATE files SET upto = (SELECT coalesce(max(stop), 0) FROM blocks b WHERE b.name = files.name)",
+    "a view in the place of a table": "ALTER TABLE files RENAME TO was; CREATE VIEW files AS SELECT * FROM was LIMIT 0",
+    "a view that says more": "ALTER TABLE holds RENAME TO was; CREATE VIEW holds AS SELECT 0 AS segment, name FROM files",
+    "a trigger": "CREATE TRIGGER t AFTER INSERT ON files BEGIN DELETE FROM blocks; END",
+    "a table more": "CREATE TABLE more (x)",
+    "another table": "DROP TABLE holds; CREATE TABLE holds (segment INT, name TEXT COLLATE NOCASE)",
+    "another index of letters": "DROP TABLE grams_0; CREATE VIRTUAL TABLE grams_0 USING fts5(said, tokenize='ascii')",
+    "no index of letters": "DROP TABLE grams_0",
+    "an older version": "PRAGMA user_version = 1",
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_an_index_that_somebody_took_something_out_of_hides_nothing(tmp_path: Path, name: str) -> None:
+    """Nor does what was put into it run: the trigger empties what a search relies on."""
+    long = ["the needle in it", *(f"{number} " + "straw " * 2000 for number in range(30)), "another needle"]
+    write(tmp_path, "01aa", long)
+    write(tmp_path, "01bb", ["no such word", "a second needle"])
+    store = SessionStore(str(tmp_path), SystemClock())
+    expected = found_by(store, "needle")
+    assert set(expected) == {"01aa", "01bb"}
+    with closing(sqlite3.connect(words_path(str(tmp_path)), isolation_level=None)) as tampered:
+        tampered.executescript(TAMPERED[name])
+    write(tmp_path, "01cc", ["a third needle"])
+
+    for _ in range(2):
+        assert found_by(store, "needle") == {**expected, "01cc": 1}
+    with closing(sqlite3.connect(words_path(str(tmp_path)))) as mended:
+        odd = mended.execute(
+            "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR name = 'more'"
+        )
+        assert odd.fetchall() == []
 
 
 @pytest.mark.parametrize(("start", "stop"), [("x", None), (-5, 999), (9, 3), (0.5, 7), (0, b"7")])

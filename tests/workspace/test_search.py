@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
 import threading
 import time
@@ -12,12 +13,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from workspace.users import as_user
 
 from wisp.workspace.box import Box, BoxSettings
 from wisp.workspace.errors import Refused
+from wisp.workspace.hits import Query
 from wisp.workspace.ripgrep import find_ripgrep
 from wisp.workspace.root import Workspace
-from wisp.workspace.search import Query, Searcher
+from wisp.workspace.search import Searcher
 from wisp.workspace.stop import Stopped, StopToken
 
 ENGINES = sorted(
@@ -452,3 +455,78 @@ def test_a_ripgrep_that_cannot_be_started_is_done_without(project: Path) -> None
         "y.log"
     ]
     workspace.close()
+
+
+def no_rules(path: Path, kind: str) -> None:
+    """Something under the name of an ignore file that says nothing, and may never end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link to a pipe":
+        os.mkfifo(path.parent / "pipe")
+        path.symlink_to("pipe")
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(os.path.relpath(path))  # the absolute one may be too long
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "four gigabytes":
+        path.touch()
+        os.truncate(path, 4 << 30)
+    else:
+        path.symlink_to(kind)
+
+
+ODD = ["pipe", "link to a pipe", "socket", "folder", "/dev/zero", "/dev/tty", "four gigabytes", "nowhere"]
+PLACES = [".ignore", ".rgignore", "a/b/.ignore", "a/b/.rgignore", ".git/info/exclude", "a/.git/info/exclude"]
+CASES = [(".gitignore", kind) for kind in ODD] + [
+    ("a/b/.gitignore", kind) for kind in ("pipe", "/dev/zero", "four gigabytes")
+]
+CASES += [(place, "pipe") for place in PLACES]
+
+
+@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize(("place", "kind"), CASES)
+def test_what_is_no_file_says_nothing_of_what_to_leave_out_and_holds_nobody_up(
+    public: Path, engine: str, place: str, kind: str
+) -> None:
+    for name in ("one.txt", "a/two.txt", "a/b/three.txt", "a/b/left.txt"):
+        (public / name).parent.mkdir(parents=True, exist_ok=True)
+        (public / name).write_text("hit\n")
+    (public / "a" / ".ignore").write_text("left.txt\n")
+    no_rules(public / place, kind)
+
+    def work() -> None:
+        begun = time.monotonic()
+        assert [hit[0] for hit in grep(public, engine, Query("hit"))] == wanted
+        assert sorted(find(public, engine, "*.txt")) == wanted
+        assert time.monotonic() - begun < 15, "ripgrep alone would take 20 s each"
+
+    wanted = ["a/b/three.txt", "a/two.txt", "one.txt"]
+    work()
+    if kind == "pipe":
+        as_user(work)
+
+
+@pytest.mark.parametrize("engine", ALL)
+def test_a_repository_that_is_said_to_be_elsewhere_holds_nobody_up(tmp_path: Path, engine: str) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "one.txt").write_text("hit\n")
+    (tmp_path / "a" / ".git").write_text("gitdir: ../b\n")
+    no_rules(tmp_path / "b" / "commondir", "pipe")
+    begun = time.monotonic()
+    assert [hit[0] for hit in grep(tmp_path, engine, Query("hit"))] == ["a/one.txt"]
+    assert time.monotonic() - begun < 10
+
+
+def test_without_ripgrep_too_a_search_among_many_rules_ends_in_time(tmp_path: Path) -> None:
+    """Each name is held against each rule: it is not enough to look at the clock once a folder."""
+    (tmp_path / ".gitignore").write_text("".join(f"{number}x*y\n" for number in range(3000)))
+    for number in range(5000):
+        (tmp_path / f"{number}.txt").touch()
+    workspace = Workspace(str(tmp_path))
+    begun = time.monotonic()
+    found = searcher(workspace, "python", 0.5).find(workspace.place("."), "*.txt", 10, StopToken())
+    workspace.close()
+    assert found.partial
+    assert time.monotonic() - begun < 3

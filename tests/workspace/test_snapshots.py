@@ -177,6 +177,18 @@ def test_a_damaged_or_missing_object_refuses_before_anything_is_touched(folder: 
     assert standing == shape(folder.top)
 
 
+@pytest.mark.parametrize(
+    "name", ["../../../../../../../../dev/zero", "/dev/zero", "../pipe", "", "..", "a/b"]
+)
+def test_what_is_no_name_of_a_snapshot_leads_nowhere(folder: Folder, name: str) -> None:
+    """It comes from a session file, which somebody else may have written."""
+    before = folder.snapshots.take()
+    os.mkfifo(folder.top.parent / "store" / "pipe")
+    for pair in ((name, before), (before, name)):
+        with pytest.raises(KeyError):
+            folder.undo(*pair)
+
+
 def test_the_store_stays_under_its_cap_and_keeps_the_newest(tmp_path: Path) -> None:
     """Old snapshots go first."""
     folder = Folder(tmp_path / "work", tmp_path / "store", cap=300_000)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from wisp.exchange.transcript import Said, Transcript
+from wisp.exchange.transcript import Said, Transcript, arguments_of
 from wisp.messages.codec import ascii_json
 from wisp.messages.content import Image, Text, Thinking
 from wisp.messages.message import AssistantMessage, ToolResult, UserMessage
@@ -73,7 +73,7 @@ def _step(one: Said, results: dict[str, ToolResult]) -> dict[str, Any]:
         step["reasoning_content"] = thought
     if message.calls:
         step["tool_calls"] = [
-            {"tool_call_id": call.id, "function_name": call.name, "arguments": json.loads(call.arguments)}
+            {"tool_call_id": call.id, "function_name": call.name, "arguments": arguments_of(call)}
             for call in message.calls
         ]
         answered = [results[call.id] for call in message.calls if call.id in results]

@@ -5,12 +5,11 @@ The format is not documented and drifts, so reading is lenient and counts what i
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import Any
 
 from wisp.exchange import foreign
-from wisp.exchange.transcript import Imported, Losses, NotThatFormat, Said, Transcript
+from wisp.exchange.transcript import Imported, Losses, NotThatFormat, Said, Transcript, arguments_of
 from wisp.messages.codec import ascii_json, clean
 from wisp.messages.content import AssistantBlock, Image, Text, Thinking, ToolCall
 from wisp.messages.message import AssistantMessage, Message, Notice, ToolResult, UserMessage
@@ -92,7 +91,7 @@ def _block(part: AssistantBlock) -> dict[str, Any] | None:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text} if part.text else None
     if isinstance(part, ToolCall):
-        return {"type": "tool_use", "id": part.id, "name": part.name, "input": json.loads(part.arguments)}
+        return {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments_of(part)}
     if isinstance(part, Thinking) and part.text:
         return {"type": "thinking", "thinking": part.text, "signature": part.signature}
     return None

@@ -77,7 +77,7 @@ def fenced(text: str, language: str = "") -> str:
 def _pretty(arguments: str) -> str:
     try:
         return json.dumps(json.loads(arguments), indent=1, ensure_ascii=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments
 
 

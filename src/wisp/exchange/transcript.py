@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import msgspec
 
+from wisp.messages.codec import NotAnObject, strict_object
+from wisp.messages.content import ToolCall
 from wisp.messages.message import AssistantMessage, Message
 from wisp.messages.usage import ZERO, Usage
 
@@ -17,6 +20,14 @@ class Said(msgspec.Struct, frozen=True):
     at: str
     """RFC 3339."""
     cost_usd: float | None = None
+
+
+def arguments_of(call: ToolCall) -> dict[str, Any]:
+    """A call's arguments as an object; what is none, as it was written."""
+    try:
+        return strict_object(call.arguments)
+    except NotAnObject:
+        return {"arguments": call.arguments}
 
 
 class Transcript(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from typing import Any
 
 from wisp.host.client import OpenFailed
 from wisp.host.settings import Settings, merge, parse
+from wisp.session.whole import replace_private
 
 
 def set_setting(path: str, key: str, value: str | None) -> str:
@@ -43,7 +44,7 @@ def set_setting(path: str, key: str, value: str | None) -> str:
         layer, problems = parse(path, new)
         wrong = [p for p in merge([layer], problems).problems if p.key.split(".")[: len(names)] == names]
         if not wrong:
-            _write(target, new, mode)
+            replace_private(target, new, mode=mode)
             return "not set" if value is None else tomlkit.item(meaning).as_string()
         last = OpenFailed(
             wrong[0].message.replace("; the setting is ignored", "").replace("; it is ignored", ""), 2
@@ -100,18 +101,3 @@ def _put(document: Any, names: list[str], meaning: Any) -> None:
         del table[names[-1]]
     else:
         raise ValueError("it is not set")
-
-
-def _write(path: str, data: bytes, mode: int) -> None:
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    new = f"{path}.{os.getpid()}.new"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
-            file.write(data)
-            os.fchmod(file.fileno(), mode)
-        os.replace(new, path)
-    except OSError:
-        if os.path.lexists(new):
-            os.unlink(new)
-        raise

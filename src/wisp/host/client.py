@@ -10,6 +10,7 @@ import msgspec
 from wisp.host.commands import AnyCommand
 from wisp.host.events import Envelope
 from wisp.host.queries import Query
+from wisp.host.showing import Shown
 from wisp.host.slash import Reply, SlashCommand
 from wisp.host.snapshot import Snapshot
 
@@ -200,7 +201,7 @@ class Surroundings(Protocol):
         """A file with the picture that is in the clipboard; empty where there is none."""
         ...
 
-    async def copy(self, text: str) -> str:
+    async def copy(self, text: Shown) -> str:
         """Put `text` into the display's clipboard; the program that took it, empty where none did."""
         ...
 

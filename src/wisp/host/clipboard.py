@@ -11,6 +11,8 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
+from wisp.host.showing import Shown
+
 PATIENCE = 2.0
 """Seconds for one program."""
 MOST_PICTURE = 20 << 20
@@ -37,7 +39,7 @@ def display(env: Mapping[str, str]) -> str:
     return "windows" if env.get("WSL_DISTRO_NAME") else ""
 
 
-def copy(text: str, env: Mapping[str, str]) -> str:
+def copy(text: Shown, env: Mapping[str, str]) -> str:
     """Put `text` into the clipboard; the program that took it, nothing where none did."""
     ways: dict[str, Sequence[Sequence[str]]] = {
         "wayland": (*_WAYLAND, *(_X11 if env.get("DISPLAY") else ())),

@@ -58,12 +58,14 @@ class Shell(Command, frozen=True, tag="shell"):
 
 
 class Approve(Command, frozen=True, tag="approve"):
-    """Answer an approval request."""
+    """Answer an approval request; refused, and the request waits on, where it is an answer to another one."""
 
     call_id: str
     digest: str
+    """The one of the request: what is allowed is what was shown."""
     approved: bool
     scope: Scope = "once"
+    """`session` only where the request has a `session_rule`, which is then allowed."""
     reason: str = ""
     parts: tuple[int, ...] | None = None
     """Allow only these hunks of what was shown, counted from 0; None for all."""

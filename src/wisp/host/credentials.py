@@ -18,6 +18,8 @@ from typing import Literal
 
 import msgspec
 
+from wisp.session.whole import replace_private
+
 MOST_BYTES = 1 << 20
 PATIENCE = 15.0
 """Seconds to wait for another process that changes the file."""
@@ -161,26 +163,8 @@ class CredentialFile:
 
     def write(self, providers: dict[str, Stored]) -> None:
         """Replace the content; only with the lock held."""
-        new = f"{self.path}.{os.getpid()}.new"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            os.unlink(new)  # of a process with our number that died
-        except FileNotFoundError:
-            pass
-        data = msgspec.json.format(
-            msgspec.json.encode(_Content(1, dict(sorted(providers.items())))), indent=1
-        )
-        try:
-            with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
-                os.fchmod(file.fileno(), 0o600)
-                file.write(data + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(new, self.path)
-        except OSError:
-            if os.path.lexists(new):
-                os.unlink(new)
-            raise
+        whole = _Content(1, dict(sorted(providers.items())))
+        replace_private(self.path, msgspec.json.format(msgspec.json.encode(whole), indent=1) + b"\n")
 
 
 def waits() -> Iterator[float]:

@@ -16,6 +16,8 @@ import msgspec
 from wisp.loop.limits import Spent
 from wisp.messages.usage import Usage
 
+_DAY = 86_400
+
 
 class Day(msgspec.Struct, frozen=True):
     """One day's figures."""
@@ -44,7 +46,7 @@ class Daybook:
             return Spent(0, Usage(), None)
         try:
             with open(self._path, "rb") as file:
-                return self._today(file.read())
+                return self._current(file.read()).spent
         except FileNotFoundError:
             return Spent()
         except OSError:
@@ -60,20 +62,24 @@ class Daybook:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             with os.fdopen(os.open(self._path, flags, 0o600), "r+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                day = Day(self._date(), self._today(file.read()).and_also(spent))
-                file.seek(0)
-                file.truncate()
+                day = self._current(file.read())
+                day = Day(day.date, day.spent.and_also(spent))
+                file.seek(0)  # written over, then cut: an empty file would be nothing spent
                 file.write(msgspec.json.encode(day))
+                file.truncate()
         except OSError:
             self._broken = True
 
-    def _today(self, data: bytes) -> Spent:
+    def _current(self, data: bytes) -> Day:
+        """The day that counts: today, or the one that has begun already where the clock went back over it."""
+        today, tomorrow = (self._date(self._now() + ahead) for ahead in (0, _DAY))
         if not data:
-            return Spent()
+            return Day(today, Spent())
         with suppress(msgspec.MsgspecError):
             day = msgspec.json.decode(data, type=Day)
-            return day.spent if day.date == self._date() else Spent()
-        return Spent(0, Usage(), None)
+            return day if day.date in (today, tomorrow) else Day(today, Spent())
+        return Day(today, Spent(0, Usage(), None))
 
-    def _date(self) -> str:
-        return time.strftime("%Y-%m-%d", time.gmtime(self._now()))
+    @staticmethod
+    def _date(seconds: float) -> str:
+        return time.strftime("%Y-%m-%d", time.gmtime(seconds))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ from wisp.exchange.transcript import Imported, NotThatFormat, Said, Transcript
 from wisp.harness.repair import repair
 from wisp.host.client import OpenFailed
 from wisp.host.configure import Configured
+from wisp.host.given import whole_file
 from wisp.host.scrubbing import known_values
 from wisp.messages.ids import Clock, iso
 from wisp.messages.message import Message
@@ -23,7 +25,7 @@ from wisp.session.open import Tree, opened_tree
 from wisp.session.records import Known, MessageRecord, Record, SessionHeader, TitleRecord
 from wisp.session.scan import record_at
 from wisp.session.scrub import Scrubber
-from wisp.session.whole import create
+from wisp.session.whole import about, create
 
 ENDINGS = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "atif", ".jsonl": "claude"}
 """What a file's ending says of its format."""
@@ -89,9 +91,14 @@ def write_new(path: str, made: Exported) -> None:
     Raises:
         OSError: it is there already, or cannot be made; nothing is changed then.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(made.data)
+    with about(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(made.data)
+        except OSError:
+            os.unlink(path)
+            raise
 
 
 def import_session(configured: Configured, clock: Clock, file: str, source: str = "") -> Arrived:
@@ -104,10 +111,12 @@ def import_session(configured: Configured, clock: Clock, file: str, source: str 
         OpenFailed: it is no such file, or holds no message.
         OSError: it cannot be read, or the session cannot be made.
     """
-    with open(file, "rb") as opened:
-        data = opened.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise OpenFailed(f"{file} is larger than {MOST_BYTES >> 20} MiB", 1)
+    try:
+        data = whole_file(file, MOST_BYTES)
+    except OSError as exc:
+        if exc.errno != errno.EFBIG:
+            raise
+        raise OpenFailed(f"{file} is larger than {MOST_BYTES >> 20} MiB", 1) from None
     read = _read(data, file, source)
     if not read.said:
         raise OpenFailed(f"{file} is a session of {read.source} without a message that could be taken", 1)

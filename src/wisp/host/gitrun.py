@@ -14,6 +14,8 @@ from wisp.workspace.process import Ending, quiet_environment
 
 PATIENCE = 120.0
 """Seconds for one git command."""
+LOOK = 5.0
+"""Seconds for one that only reads the settings; it takes longer where they are a pipe."""
 MOST_OUTPUT = 64 << 20
 _INERT = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "diff.ignoreSubmodules=all")
 
@@ -48,7 +50,9 @@ class Git:
             OSError: there is no such folder.
         """
         try:
-            scoped = self._ran(folder, ("config", "--show-scope", "-z", "--get-regexp", "^filter[.]"))[1]
+            scoped = self._ran(
+                folder, ("config", "--show-scope", "-z", "--get-regexp", "^filter[.]"), patience=LOOK
+            )[1]
             variables = {**(more or {}), **_without_filters(scoped, self._env)}
             ending, out, err = self._ran(folder, words, variables, self._own(folder))
         except Refused as exc:
@@ -61,7 +65,7 @@ class Git:
     def _own(self, folder: str) -> tuple[str, ...]:
         """The repository's own folder, where there is one."""
         if folder not in self._owns:
-            ending, out, _ = self._ran(folder, ("rev-parse", "--git-common-dir"))
+            ending, out, _ = self._ran(folder, ("rev-parse", "--git-common-dir"), patience=LOOK)
             found = os.path.join(folder, os.fsdecode(out).removesuffix("\n"))
             self._owns[folder] = os.path.realpath(found) if ending.code == 0 else ""
         return tuple(filter(None, [self._owns[folder]]))
@@ -72,6 +76,7 @@ class Git:
         words: Sequence[str],
         more: Mapping[str, str] | None = None,
         own: Sequence[str] = (),
+        patience: float = PATIENCE,
     ) -> tuple[Ending, bytes, bytes]:
         from wisp.workspace.sandbox.gitdirs import frozen
 
@@ -87,10 +92,12 @@ class Git:
             [path for path in (*self._writable, *own) if os.path.isdir(path)],
             [place for path in own for place in frozen(path)],
             env={**self._env, **_NO_FETCH, **(more or {})},
-            timeout=PATIENCE,
+            timeout=patience,
             output=take,
             errors=err.extend,
         )
+        if ending.how == "timeout":
+            raise GitFailed(f"'git {words[0]}' took more than {patience:g} s in {folder}")
         return ending, bytes(out), bytes(err)
 
     def line(self, folder: str, *words: str) -> str:

@@ -12,7 +12,7 @@ from wisp.messages.message import Message
 from wisp.policy.trust import Identity, TrustRecord, TrustState, approved_digest, state_of
 from wisp.session.catalog import SessionInfo, resolve, sessions
 from wisp.session.open import opened_tree, seen
-from wisp.session.whole import create_private_folder
+from wisp.session.whole import replace_private
 
 __all__ = ["SessionContent", "SessionInfo", "TrustBook", "list_sessions", "show_session"]
 
@@ -106,14 +106,9 @@ class TrustBook:
         self._write([record for record in self.records() if record.identity.path != path])
 
     def _write(self, records: list[TrustRecord]) -> None:
-        create_private_folder(os.path.dirname(self._path))
-        new = f"{self._path}.{os.getpid()}.new"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(records), indent=1))
         if not self._readable():
             os.replace(self._path, f"{self._path}.broken")
-        os.replace(new, self._path)
+        replace_private(self._path, msgspec.json.format(msgspec.json.encode(records), indent=1))
 
     def _readable(self) -> bool:
         """Whether nothing would be lost by writing over the file."""

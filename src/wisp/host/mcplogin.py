@@ -14,7 +14,7 @@ from wisp.host.login import PATIENCE, Callback
 from wisp.mcp.oauth import Client, Kept, OAuth
 from wisp.mcp.ports import Web
 from wisp.providers.oauth import OAuthError
-from wisp.session.whole import create_private_folder
+from wisp.session.whole import replace_private
 
 MOST_BYTES = 1 << 20
 
@@ -35,13 +35,7 @@ class LoginFile:
         if not (kept.access or kept.refresh or kept.registered):
             del found[self._address]
         with suppress(OSError):
-            create_private_folder(os.path.dirname(self._path))
-            new = f"{self._path}.{os.getpid()}.new"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-            with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
-                os.fchmod(file.fileno(), 0o600)
-                file.write(msgspec.json.encode(found))
-            os.replace(new, self._path)
+            replace_private(self._path, msgspec.json.encode(found))
 
     def _all(self) -> dict[str, Kept]:
         try:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 
 import msgspec
 
-from wisp.session.whole import create_private_folder
+from wisp.session.whole import replace_private
 
 MOST_BYTES = 4 << 20
 MOST_SERVERS = 200
@@ -32,12 +31,7 @@ class Pins:
             return before
         kept = dict([*found.items(), (self._server, {**before, **now})][-MOST_SERVERS:])
         with suppress(OSError):
-            create_private_folder(os.path.dirname(self._path))
-            new = f"{self._path}.{os.getpid()}.new"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-            with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(kept))
-            os.replace(new, self._path)
+            replace_private(self._path, msgspec.json.encode(kept))
         return before
 
     def _all(self) -> dict[str, dict[str, str]]:

@@ -30,11 +30,16 @@ class PendingApprovals:
         """Settle a question, once.
 
         Raises:
-            CommandRefused: no question with that call id waits, or it has no such parts or arguments.
+            CommandRefused: no question with that call id waits; or it goes on waiting, because the answer is
+                to another operation, or has a scope, parts or arguments that this one cannot have.
         """
         request, future = self._waiting.get(command.call_id, (None, None))
         if request is None or future is None or future.done():
             raise CommandRefused(f"no approval of call {command.call_id!r} is waiting")
+        if command.digest != request.digest:
+            raise CommandRefused(f"that digest is not the one of what waits for call {command.call_id!r}")
+        if command.approved and command.scope == "session" and not request.session_rule:
+            raise CommandRefused("this can be allowed for this once only; nothing covers it for the session")
         if command.parts is not None and not (command.parts and {*command.parts} <= {*range(request.parts)}):
             raise CommandRefused(f"choose among the {request.parts} hunks that can be allowed alone, from 0")
         if command.arguments:

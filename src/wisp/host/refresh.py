@@ -7,8 +7,6 @@ is `providers.catalog`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +23,7 @@ from wisp.providers.endpoint import Timeouts
 from wisp.providers.errors import ProviderError
 from wisp.providers.http import HttpTransport
 from wisp.providers.modelsdev import VENDORS, vendor_models
+from wisp.session.whole import replace_private
 
 SOURCE = "https://models.dev/api.json"
 MOST_BYTES = 16 * 1024 * 1024
@@ -49,7 +48,7 @@ def refresh(configured: Configured, env: Mapping[str, str], clock: Clock, addres
         made = converted(published, bundled, iso(clock.now())[:10], str(url))
         if not any(made.models.values()):
             raise OpenFailed(f"{url} lists no model that wisp can use; is it the format of models.dev?", 1)
-        _write(path, msgspec.json.encode(made))
+        replace_private(path, msgspec.json.encode(made) + b"\n")
     except ProviderError as exc:
         raise OpenFailed(f"the catalogue was not refreshed: {exc.message}", 1) from None
     except OSError as exc:
@@ -145,22 +144,3 @@ def _priced(info: ModelInfo, known: ModelInfo | None, by_hour: tuple[str, ...]) 
     if info.price == unset and known is not None:
         return msgspec.structs.replace(info, price=known.price)
     return info
-
-
-def _write(path: str, data: bytes) -> None:
-    """Replace the file as a whole; private, like all that wisp keeps."""
-    from wisp.session.whole import create_private_folder
-
-    create_private_folder(os.path.dirname(path))
-    new = f"{path}.{os.getpid()}.new"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(new)  # of a process with our number that died
-    try:
-        with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
-            file.write(data + b"\n")
-        os.replace(new, path)
-    except OSError:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(new)
-        raise

@@ -48,7 +48,7 @@ def tree_text(path: str) -> str:
     rows = []
     for entry in tree_of(path):
         mark = "*" if entry.leaf else "|" if entry.current else " "
-        label = f"  [{entry.label}]" if entry.label else ""
+        label = f"  [{' '.join(entry.label.split())}]" if entry.label else ""
         text = " ".join(entry.text.split())[:80]
         rows.append(f"{'    ' * entry.depth}{mark} {entry.number} {entry.kind}: {text}{label}")
     return "\n".join(rows)

@@ -25,7 +25,7 @@ from wisp.messages.ids import Clock, SystemClock
 from wisp.session.catalog import folder_name, resolve
 from wisp.session.lock import Locked, SessionLock
 from wisp.session.open import seen
-from wisp.session.whole import create_private_folder
+from wisp.session.whole import create_private_folder, replace_private
 from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
 from wisp.workspace.root import Workspace
@@ -104,8 +104,7 @@ class Separate:
         path = os.path.join(home, os.path.basename(top) or "work")
         cwd = os.path.normpath(os.path.join(path, os.path.relpath(source, top)))
         made = _Made(top, path, BRANCHES + name, start, cwd)
-        with open(os.path.join(home, "made.json"), "wb") as file:
-            file.write(msgspec.json.encode(made))
+        replace_private(os.path.join(home, "made.json"), msgspec.json.encode(made))
         try:
             self._git(top, "worktree", "add", "--no-track", "-b", made.branch, made.path, start)
         except GitFailed:

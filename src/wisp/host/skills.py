@@ -13,6 +13,7 @@ import msgspec
 
 from wisp.context.frontmatter import BadFrontmatter
 from wisp.context.skills import Skill, body_of, faults, read
+from wisp.host.given import whole_file
 from wisp.host.shelves import SKILL_FILE, Place, candidates, files_of, place_of, text_of
 from wisp.workspace.errors import Refused
 from wisp.workspace.files import read_whole
@@ -154,8 +155,7 @@ def validate(path: str) -> list[str]:
     if name is None:
         return [f"{path} holds no {SKILL_FILE}"]
     try:
-        with open(os.path.join(path, name), "rb") as file:
-            text = file.read(10_000_000).decode("utf-8")
+        text = whole_file(os.path.join(path, name), 10_000_000).decode("utf-8")
     except UnicodeDecodeError:
         return [f"{name} is not UTF-8"]
     except OSError as exc:

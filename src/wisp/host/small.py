@@ -15,6 +15,7 @@ from wisp.host.library import SessionContent, TrustBook, show_session
 from wisp.host.paths import environment
 from wisp.host.project import read_project
 from wisp.host.settings import Settings
+from wisp.host.showing import named
 from wisp.host.snapshot import McpServer
 from wisp.host.undo import FileUndo
 from wisp.messages.ids import SystemClock
@@ -173,15 +174,15 @@ class HostLibrary:
             return self._allow(book, path)
         elif verb == "revoke":
             book.decide(path, trusted=False)
-        return f"{path}: {book.state(path)}"
+        return f"{named(path)}: {book.state(path)}"
 
     def _allow(self, book: TrustBook, path: str) -> str:
         """Trust a folder, and with it exactly the executing settings it has now."""
         project = read_project(path)
         book.decide(path, trusted=True, executing=project.digest)
-        said = f"{path}: {book.state(path)}"
+        said = f"{named(path)}: {book.state(path)}"
         for name, value in sorted(project.executing.items()):
-            said += f"\nits settings may: {name} = {value!r}"
+            said += f"\nits settings may: {named(name)} = {value!r}"
         return said
 
     def hooks(self) -> list[dict[str, str]]:

@@ -32,7 +32,7 @@ from wisp.session.storage import StorageFailed
 from wisp.session.whole import create, destroy, move, replace
 from wisp.session.words import forget, spans
 
-__all__ = ["Entry", "Faults", "Made", "Match", "SessionInfo", "SessionStore", "Shown", "tree_of"]
+__all__ = ["Entry", "Faults", "Found", "Made", "Match", "SessionInfo", "SessionStore", "tree_of"]
 
 _Result = TypeVar("_Result")
 ARCHIVE, TRASH = "archive", "trash"
@@ -50,7 +50,7 @@ class Made(msgspec.Struct, frozen=True):
     messages: int
 
 
-class Shown(msgspec.Struct, frozen=True):
+class Found(msgspec.Struct, frozen=True):
     """A session that matches a search."""
 
     info: SessionInfo
@@ -81,7 +81,7 @@ class SessionStore:
         """The sessions of folder `cwd` or of all, newest first."""
         return sessions(self._base, cwd, shelf)
 
-    def find(self, text: str, cwd: str | None = None) -> Iterator[Shown]:
+    def find(self, text: str, cwd: str | None = None) -> Iterator[Found]:
         """Sessions in which `text` was said, newest first, archived ones after the others."""
         infos = [*self.listed(cwd), *self.listed(cwd, ARCHIVE)]
         thrown = None if cwd is not None else {info.id + ".jsonl" for info in self.listed(shelf=TRASH)}
@@ -93,7 +93,7 @@ class SessionStore:
             except OSError:
                 continue
             if found:
-                yield Shown(info, tuple(found))
+                yield Found(info, tuple(found))
 
     def tree(self, prefix: str) -> list[Entry]:
         """Every message of a session with its branches, in reading order."""

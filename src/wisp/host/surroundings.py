@@ -16,6 +16,7 @@ from wisp.host.client import CommandRefused, OpenFailed, OpenRequest
 from wisp.host.configure import configure
 from wisp.host.past import PastMessages
 from wisp.host.paths import environment
+from wisp.host.showing import Shown
 from wisp.messages.ids import SystemClock
 from wisp.messages.message import Message, UserMessage
 
@@ -213,7 +214,7 @@ class HostSurroundings:
             return keep_picture(os.path.join(paths.state, "pasted"), data, self._clock)
         return ""
 
-    async def copy(self, text: str) -> str:
+    async def copy(self, text: Shown) -> str:
         """Put `text` into the display's clipboard; the program that took it, empty where none did."""
         from wisp.host.clipboard import copy
 
@@ -247,16 +248,11 @@ class HostSurroundings:
 
     def keep_draft(self, text: str) -> None:
         """Keep what is being written, for the person alone; an empty one is forgotten.  Never fails."""
-        from wisp.session.whole import create_private_folder
+        from wisp.session.whole import replace_private
 
         path = self._draft_file
         with suppress(OSError):
-            if not text.strip():
+            if text.strip():
+                replace_private(path, text.encode("utf-8", "replace"))
+            else:
                 os.unlink(path)
-                return
-            create_private_folder(os.path.dirname(path))
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-            new = f"{path}.{os.getpid()}"
-            with os.fdopen(os.open(new, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
-            os.replace(new, path)

@@ -15,6 +15,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any, TextIO, cast
 
+from wisp.loop.settle import asked_for
+
 _THREADS = ("wisp-extension-", "wisp-tool")
 """How the names of threads begin in which an extension's code may run."""
 MOST_QUEUED = 1_000
@@ -103,9 +105,9 @@ class Worker:
                 async for item in make():
                     put("item", item)
                 put("end", None)
-            except asyncio.CancelledError:
-                raise
             except BaseException as exc:  # told as the extension's failure, whatever it is
+                if asked_for(exc):
+                    raise
                 put("raised", exc)
 
         pumping = asyncio.run_coroutine_threadsafe(pump(), self._running())
@@ -176,9 +178,9 @@ class _Raised:
 async def _guarded(work: Callable[[], Awaitable[Any]]) -> Any:
     try:
         return await work()
-    except asyncio.CancelledError:
-        raise
     except BaseException as exc:  # handed over as a value, see `_Raised`
+        if asked_for(exc):
+            raise
         return _Raised(exc)
 
 

@@ -1,4 +1,4 @@
-"""Finishing what must be finished although the task is being cancelled."""
+"""Finishing what must be finished although the task is being cancelled, and knowing whether it is."""
 
 from __future__ import annotations
 
@@ -29,3 +29,9 @@ async def uncancelled(work: Coroutine[Any, Any, T]) -> T:
     if cancelled is not None:
         raise cancelled
     return result
+
+
+def asked_for(exc: BaseException) -> bool:
+    """Whether this is a cancellation of the running task, not one that code in it made up or passed on."""
+    task = asyncio.current_task()
+    return isinstance(exc, asyncio.CancelledError) and task is not None and task.cancelling() > 0

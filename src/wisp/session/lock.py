@@ -51,8 +51,9 @@ class SessionLock:
             if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise
             raise Locked(_holder(descriptor) or "another process") from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
+        with contextlib.suppress(OSError):  # a full disk has no room for a name; deleting must go on there
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"process {os.getpid()} on {os.uname().nodename}\n".encode(), 0)
 
     def release(self) -> None:
         """Let the next writer in; a second call does nothing."""

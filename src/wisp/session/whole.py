@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from wisp.session.lock import SessionLock
 
@@ -43,6 +43,45 @@ def create_private_folder(path: str) -> None:
             sync_folder(os.path.dirname(folder))
 
 
+@contextlib.contextmanager
+def about(path: str) -> Iterator[None]:
+    """What the system refuses meanwhile is said of `path`, where the system names nothing itself."""
+    try:
+        yield
+    except OSError as exc:
+        if exc.filename is None and exc.errno is not None:
+            raise OSError(exc.errno, exc.strerror, path) from exc
+        raise
+
+
+def replace_private(path: str, data: bytes, *, mode: int = 0o600) -> None:
+    """Make `data` the whole content of the file `path`, in one step, durable when this returns.
+
+    Raises:
+        OSError: it cannot be written, and is as it was; it names `path`, and nothing is left beside it.
+    """
+    new = f"{path}.{os.getpid()}.new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    with about(path):
+        create_private_folder(os.path.dirname(path))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)  # of a process with our number that died
+        try:
+            descriptor = os.open(new, flags, 0o600)
+            try:
+                os.fchmod(descriptor, mode)
+                write_all(descriptor, data)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.replace(new, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(new)
+            raise
+        sync_folder(os.path.dirname(path))
+
+
 def create(path: str, lines: Iterable[bytes]) -> None:
     """Make the session file `path` of whole lines, in one step, durable when this returns.
 
@@ -50,30 +89,31 @@ def create(path: str, lines: Iterable[bytes]) -> None:
         FileExistsError: there is one.
         OSError: it cannot be made; nothing is left.
     """
-    create_private_folder(os.path.dirname(path))
-    new = f"{path}.new-{os.getpid()}"
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
+    with about(path):
+        create_private_folder(os.path.dirname(path))
+        new = f"{path}.new-{os.getpid()}"
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            held: list[bytes] = []
-            size = 0
-            for line in lines:
-                held.append(line)
-                size += len(line)
-                if size > 1 << 20:
-                    write_all(descriptor, b"".join(held))
-                    held, size = [], 0
-            write_all(descriptor, b"".join(held))
-            os.fsync(descriptor)
+            try:
+                held: list[bytes] = []
+                size = 0
+                for line in lines:
+                    held.append(line)
+                    size += len(line)
+                    if size > 1 << 20:
+                        write_all(descriptor, b"".join(held))
+                        held, size = [], 0
+                write_all(descriptor, b"".join(held))
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, "there is a file of that name already", path)
+            os.rename(new, path)  # never a second name: a kill between would leave a file nobody accepts
         finally:
-            os.close(descriptor)
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, "there is a file of that name already", path)
-        os.rename(new, path)  # never a second name: a kill between the two would leave a file nobody accepts
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(new)
-    sync_folder(os.path.dirname(path))
+            with contextlib.suppress(OSError):
+                os.unlink(new)
+        sync_folder(os.path.dirname(path))
 
 
 def move(path: str, target: str) -> None:

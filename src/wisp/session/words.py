@@ -11,6 +11,7 @@ What a session that was deleted or scrubbed left in it is removed with the part 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import zlib
@@ -20,28 +21,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from wisp.session.find import said_in, whole_lines
+from wisp.session.wordtrust import SEGMENT, TABLES, VERSION, gaps, ours, table_of
 
 if TYPE_CHECKING:
     import sqlite3
 
-_VERSION = 1
 _BLOCK = 1 << 16
 """Letters of one block, about."""
-_SEGMENT = 4096
-"""Blocks in a part of the index that is dropped as one."""
 _TERMS = 500
 """Most beginnings of words that short ones are looked up by."""
 _MOST_GRAMS = 60
 """Threes of letters that are asked for; more would hardly tell more."""
 _END = "\x01\x01"
 """Ends what was said, so that its last letters too begin three in a row."""
-_SCHEMA = f"""
-    CREATE TABLE files (name TEXT PRIMARY KEY, size INT, modified INT, inode INT, upto INT, ending INT);
-    CREATE TABLE blocks (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT, start INT, stop INT);
-    CREATE INDEX blocks_of ON blocks (name);
-    CREATE TABLE holds (segment INT, name TEXT, PRIMARY KEY (segment, name));
-    PRAGMA user_version = {_VERSION};
-"""
 
 Span = tuple[int, int]
 """Where a block begins and stops in its file, in bytes."""
@@ -123,12 +115,17 @@ class _Index:
                 try:
                     status = os.fstat(descriptor)
                     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-                        return None
+                        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
                     os.fchmod(descriptor, 0o600)
                 finally:
                     os.close(descriptor)
                 database = sqlite3.connect(path, timeout=1.0, isolation_level=None)
-            except (OSError, sqlite3.Error):
+            except OSError as exc:
+                if exc.errno not in (errno.ELOOP, errno.ENXIO):
+                    return None
+                _discard(path)  # a link, a pipe, a file that has another name too: never followed, not ours
+                continue
+            except sqlite3.Error:
                 return None
             try:
                 if _ready(database):
@@ -156,6 +153,7 @@ class _Index:
         with self._careful():
             known = self._known()
             stale = {name for path in paths if _replaced(path, known.get(name := os.path.basename(path)))}
+            stale |= gaps(self._database)
             if kept is not None:
                 stale |= known.keys() - {os.path.basename(path) for path in paths} - set(kept)
             if stale:
@@ -176,7 +174,8 @@ class _Index:
     def _taken(self, path: str, row: _Known | None, now: Callable[[], float], until: float) -> bool:
         """Take in the file at `path`, or what is new of it; whether it is in to its end."""
         status = os.lstat(path)
-        if row is not None and row[:3] == (status.st_size, status.st_mtime_ns, status.st_ino):
+        same = row is not None and row[:3] == (status.st_size, status.st_mtime_ns, status.st_ino)
+        if row is not None and same and row.upto == row.size:
             return True
         if now() >= until:
             return False
@@ -217,11 +216,8 @@ class _Index:
         row = (name, start, stop)
         number = database.execute("INSERT INTO blocks (name, start, stop) VALUES (?, ?, ?)", row).lastrowid
         assert number is not None
-        segment = number // _SEGMENT
-        database.execute(
-            f"CREATE VIRTUAL TABLE IF NOT EXISTS grams_{segment:d} USING fts5(said, content='',"
-            " detail='none', columnsize=0, tokenize='trigram case_sensitive 1')"
-        )
+        segment = number // SEGMENT
+        database.execute(table_of(segment).replace("TABLE", "TABLE IF NOT EXISTS", 1))
         database.execute("INSERT OR IGNORE INTO holds VALUES (?, ?)", (segment, name))
         database.execute(
             f"INSERT INTO grams_{segment:d} (rowid, said) VALUES (?, ?)",  # noqa: S608  a number
@@ -308,13 +304,15 @@ def _quoted(term: str) -> str:
 
 def _ready(database: sqlite3.Connection) -> bool:
     """Whether it is an index of this version; an empty file becomes one."""
+    database.execute("PRAGMA trusted_schema = OFF")
     database.execute("PRAGMA secure_delete = ON")
     version = database.execute("PRAGMA user_version").fetchone()[0]
     if version == 0 and not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         database.execute("PRAGMA auto_vacuum = FULL")
-        database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+        tables = "; ".join(TABLES.values())
+        database.executescript(f"BEGIN IMMEDIATE; {tables}; PRAGMA user_version = {VERSION}; COMMIT;")
         return True
-    return bool(version == _VERSION)
+    return ours(database)
 
 
 def _discard(path: str) -> None:

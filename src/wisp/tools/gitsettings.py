@@ -11,6 +11,8 @@ import re
 import stat
 from collections.abc import Iterator
 
+from wisp.workspace.handles import small_file
+
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]')
 _RUNS = re.compile(
     r"core\.(fsmonitor|worktree|sshcommand|gitproxy|askpass)|diff\.(external|.*\.(textconv|command))|filter\..*"
@@ -84,11 +86,5 @@ def _keys(path: str) -> Iterator[str]:
 
 def _text(path: str) -> str | None:
     """A small regular file's text; None for anything else."""
-    try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return None
-            data = file.read(_MOST + 1)
-            return None if len(data) > _MOST else data.decode("utf-8", "surrogateescape")
-    except OSError:
-        return None
+    data = small_file(path, _MOST + 1)
+    return None if data is None or len(data) > _MOST else data.decode("utf-8", "surrogateescape")

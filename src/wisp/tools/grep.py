@@ -17,7 +17,8 @@ from wisp.workspace.errors import shown
 from wisp.workspace.root import Workspace
 
 if TYPE_CHECKING:
-    from wisp.workspace.search import Hit, Searcher
+    from wisp.workspace.hits import Hit
+    from wisp.workspace.search import Searcher
 
 MAX_HITS = 100
 
@@ -65,7 +66,7 @@ class GrepTool:
         )
 
     def _run(self, target: Target, args: GrepArguments, context: RunContext) -> ToolOutcome:
-        from wisp.workspace.search import Query
+        from wisp.workspace.hits import Query
 
         query = Query(
             args.pattern,

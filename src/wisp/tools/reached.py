@@ -14,6 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from wisp.tools.gitsettings import runs_by_itself
+from wisp.workspace.handles import small_file
 from wisp.workspace.protected import why_protected
 from wisp.workspace.root import Workspace
 
@@ -172,11 +173,8 @@ def _secret(path: str) -> bool:
         return False
     if not path.endswith("/.git/config"):
         return True
-    try:
-        with open(path, "rb") as file:
-            return _CREDENTIALS.search(file.read(1 << 20)) is not None
-    except OSError:
-        return True
+    data = small_file(path, 1 << 20)
+    return data is None or _CREDENTIALS.search(data) is not None
 
 
 def _beneath(workspace: Workspace, path: str) -> bool:

@@ -18,6 +18,7 @@ from wisp.workspace import changelog
 from wisp.workspace.changelog import Item, Journal, Mark, RollbackFailed, mark, recover
 from wisp.workspace.errors import Refused, refusal
 from wisp.workspace.files import ABSENT, check_target, digest_of, keep_metadata, stale, take_name
+from wisp.workspace.handles import may_take_away
 from wisp.workspace.root import Place, Workspace
 
 Told = Callable[[str], object]
@@ -206,6 +207,7 @@ class _Work:
             return
         folder = changelog.directory(step.base.fd, item.hold)
         try:
+            may_take_away(folder)
             item.new = _stage(folder, item.staged, step.new, self.status, step)
         finally:
             os.close(folder)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from wisp.workspace.errors import Refused, refusal, shown
-from wisp.workspace.handles import start_writing
+from wisp.workspace.handles import may_take_away, start_writing
 from wisp.workspace.root import Place, Workspace
 
 ABSENT = "absent"
@@ -152,6 +152,7 @@ def _replace_in(
     folder: int, name: str, pieces: Pieces, old: os.stat_result | None, expected: str | bytes, path: str
 ) -> str:
     """See `replace`; in an open folder."""
+    may_take_away(folder)
     temporary = f"{_TEMPORARY}{os.getpid()}-{os.urandom(6).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(temporary, flags, 0o600 if old else 0o666, dir_fd=folder)

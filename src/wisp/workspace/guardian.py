@@ -86,9 +86,11 @@ class Guardian:
             for name in self._names(descendants(os.getpid()))[:8]:
                 self._say(f"left {name}")
         if not self._settle(0):
-            signal_all(self._everyone(), signal.SIGTERM)
-            signal_all(self._everyone(), signal.SIGCONT)
-            self._settle(self._grace)
+            everyone = self._everyone()
+            signal_all(everyone, signal.SIGTERM)
+            signal_all(everyone, signal.SIGCONT)
+            if any(_lives(pid) and _heeds(pid) for pid in everyone):
+                self._settle(self._grace)
         if self._kill():
             self._say("done")
 
@@ -162,27 +164,69 @@ class Guardian:
             pass  # the agent is gone; the work here goes on
 
 
-def descendants(top: int) -> list[int]:
-    """Pids of all processes below `top`, zombies left out."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    words = file.read().rpartition(b")")[2].split()
-            except OSError:
-                continue
-            if words[0] not in (b"Z", b"X"):
-                children.setdefault(int(words[1]), []).append(int(name))
-            else:
-                children.setdefault(int(words[1]), [])
+def descendants(top: int, children: Callable[[int], list[int]] | None = None) -> list[int]:
+    """Pids of all processes below `top`, zombies left out.
+
+    A child that is made meanwhile may be missed: who ends them looks again until there is none to wait for.
+
+    Args:
+        children: tells those of one process.  Else each is asked, so that a machine full of others costs
+            nothing, or where the system lists none, all that there are are looked through.
+    """
+    if children is None:
+        children = listed_children if os.path.exists("/proc/thread-self/children") else table_of_children()
     found: list[int] = []
     todo = [top]
     while todo:
-        below = children.get(todo.pop(), [])
+        below = [pid for pid in children(todo.pop()) if _lives(pid)]
         found += below
         todo += below
     return found
+
+
+def listed_children(pid: int) -> list[int]:
+    """Those of all its threads, as the system lists them."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+    except OSError:
+        pass  # it ended meanwhile: its children are others' now
+    return found
+
+
+def table_of_children() -> Callable[[int], list[int]]:
+    """The children of each process, from one look at all processes."""
+    found: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (words := _stat(name)):
+            found.setdefault(int(words[1]), []).append(int(name))
+    return lambda pid: found.get(pid, [])
+
+
+def _lives(pid: int) -> bool:
+    words = _stat(str(pid))
+    return bool(words) and words[0] not in (b"Z", b"X")
+
+
+def _heeds(pid: int) -> bool:
+    """Whether being asked to end may lead to something; not where that is ignored."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            ignored = file.read().partition(b"\nSigIgn:")[2].split(None, 1)[0]
+        return not int(ignored, 16) >> (signal.SIGTERM - 1) & 1
+    except (OSError, ValueError, IndexError):
+        return False  # gone
+
+
+def _stat(pid: str) -> list[bytes]:
+    """What the system says of a process after its name: state, parent and so on; empty when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
 
 
 def signal_all(pids: list[int], number: int) -> None:

@@ -1,4 +1,4 @@
-"""What only the system can say of handles: resolving beneath one, and where one really is.
+"""What only the system can say of handles: resolving beneath one, where one really is, and what it is of.
 
 Knows the system calls; nothing of what is opened.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _OPENAT2 = 437
 _GETPATH = 50
+_GETFLAGS, _APPEND_ONLY = 0x80086601, 0x20
 _WRITE_OUT = 2
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 
@@ -61,6 +63,43 @@ def where(fd: int, otherwise: str) -> str:
     except OSError:
         return otherwise
     return found if found.startswith("/") and not found.endswith(" (deleted)") else otherwise
+
+
+def may_take_away(folder: int) -> None:
+    """Raise OSError where a name in the directory could be made and never taken away again (`chattr +a`)."""
+    if sys.platform != "linux":
+        return
+    import fcntl
+
+    flags = bytearray(8)
+    try:
+        fcntl.ioctl(folder, _GETFLAGS, flags)
+    except OSError:
+        return  # a file system without such
+    if int.from_bytes(flags, sys.byteorder) & _APPEND_ONLY:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+
+def small_file(path: str | bytes, most: int, *, folder: int | None = None) -> bytes | None:
+    """The first `most` bytes of a regular file, from the directory `folder` on; None where it is none.
+
+    Whoever may write in a folder can put a pipe there, which would never answer, or a device without an end.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, dir_fd=folder)
+    except (OSError, ValueError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return None
+        data = b""
+        while len(data) < most and (piece := os.read(file, most - len(data))):
+            data += piece
+        return data
+    except OSError:
+        return None
+    finally:
+        os.close(file)
 
 
 def as_folder(fd: int) -> str:

@@ -9,13 +9,13 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from wisp.workspace.errors import Refused, refusal
 from wisp.workspace.handles import as_folder
 from wisp.workspace.namespace import Boxed
-from wisp.workspace.stop import StopToken
+from wisp.workspace.stop import StopToken, Waker
 from wisp.workspace.sweep import MARK, sweep
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ GRACE = 0.15
 """Seconds between asking a process to end and ending it."""
 LINGER = 0.25
 """Seconds that background processes have to end by themselves after the command did."""
+MEANWHILE = 0.1
+"""Seconds that a program has before something else is done beside it."""
 _HARD = 6.0
 _CHUNK = 1 << 17
 _PIPE_SIZE = (1031, 1 << 20)
@@ -63,31 +65,6 @@ class Ending(NamedTuple):
     """Names of processes that outlived it and were stopped."""
 
 
-class _Waker:
-    """Wakes the waiting thread from another one; safe after the pipe is closed."""
-
-    def __init__(self) -> None:
-        import threading
-
-        self._lock = threading.Lock()
-        self.read, self._write = os.pipe()
-        os.set_blocking(self._write, False)
-
-    def wake(self) -> None:
-        with self._lock:
-            if self._write >= 0:
-                try:
-                    os.write(self._write, b"w")
-                except BlockingIOError:
-                    pass  # it is awake already
-
-    def close(self) -> None:
-        with self._lock:
-            os.close(self._write)
-            os.close(self.read)
-            self._write = -1
-
-
 def quiet_environment(base: Mapping[str, str]) -> dict[str, str]:
     """`base`, which the caller built, plus what keeps programs from waiting for a person."""
     found = {name: value for name, value in base.items() if name not in _NEVER}
@@ -109,6 +86,7 @@ def run(
     boxed: Boxed | None = None,
     stdin: int = -1,
     tty: bool = False,
+    meanwhile: Iterator[bool] | None = None,
 ) -> Ending:
     """Run a program to its end and return after everything it started has ended.
 
@@ -126,12 +104,15 @@ def run(
         boxed: the program is such a launcher; ending it ends the namespace first.
         stdin: what it reads; nothing unless given.
         tty: it gets a terminal of its own (`pseudoterminal.py`), which carries what it reads and says.
+        meanwhile: taken step by step beside a program that is not soon over; False ends the program, as its
+            output can.
 
     Raises:
         Refused: `spawn_failed` when it cannot be started.
     """
     guarded = guarded and bool(sys.executable) and os.path.isdir("/proc/self")
     made = _Run(now, stop, timeout, output, errors, tuple(fds), boxed, stdin, guarded and tty)
+    made.meanwhile = meanwhile
     return made.whole(on_terminal(argv) if tty and not guarded else argv, cwd, dict(env), guarded)
 
 
@@ -161,6 +142,8 @@ class _Run:
         self._control = -1
         self._process: subprocess.Popen[bytes]
         self._guarded = False
+        self._begun = now()
+        self.meanwhile: Iterator[bool] | None = None
         self._id = os.urandom(8).hex()
 
     def whole(self, argv: Sequence[str], cwd: int, env: dict[str, str], guarded: bool) -> Ending:
@@ -168,7 +151,7 @@ class _Run:
         stop.check()
         env[MARK] = self._id
         status = self._start(list(argv), cwd, env)
-        waker = _Waker()
+        waker = Waker()
         withdraw = stop.on_stop(waker.wake)
         try:
             self._watch(status, waker)
@@ -225,7 +208,7 @@ class _Run:
         except (AttributeError, OSError):
             return -1
 
-    def _watch(self, status: int, waker: _Waker) -> None:
+    def _watch(self, status: int, waker: Waker) -> None:
         """Until the program and, when guarded, everything below it has ended."""
         poll = select.poll()
         for fd in (*self._sinks, waker.read, *([status] if status >= 0 else [])):
@@ -242,6 +225,8 @@ class _Run:
                     hard = self._end("timeout")
             if self._now() >= hard:
                 return
+            if self._beside() and hard == float("inf"):
+                hard = self._end("enough")
             for fd, _ in poll.poll(self._patience(hard)):
                 if fd == waker.read:
                     poll.unregister(fd)
@@ -265,8 +250,19 @@ class _Run:
             if not self._guarded and self._process.poll() is not None:
                 return
 
+    def _beside(self) -> bool:
+        """Do a step of what is done beside it; whether that is a reason to end."""
+        if self.meanwhile is None or self._now() < self._begun + MEANWHILE:
+            return False
+        step = next(self.meanwhile, None)
+        if step is not True:
+            self.meanwhile = None
+        return step is False
+
     def _patience(self, hard: float) -> float:
         """Milliseconds to wait before looking at the clock again."""
+        if self.meanwhile is not None and self._now() >= self._begun + MEANWHILE:
+            return 0
         until = hard if hard != float("inf") else self._deadline
         most = 250.0 if self._guarded else 20.0
         return max(1.0, min(most, (until - self._now()) * 1000))

@@ -11,16 +11,16 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from wisp.workspace import ripgrep
+from wisp.workspace import ripgrep, rulefiles
 from wisp.workspace.box import Box
 from wisp.workspace.errors import Refused
+from wisp.workspace.hits import Answer, Collector, Query
 from wisp.workspace.ignore import BadGlob, Override, compile_path_glob, names_hidden
 from wisp.workspace.matcher import Matcher
 from wisp.workspace.process import Ending, run
-from wisp.workspace.protected import why_protected
 from wisp.workspace.root import Place, Workspace
 from wisp.workspace.stop import StopToken
-from wisp.workspace.text import DEFAULT_FALLBACKS, decode_line
+from wisp.workspace.text import DEFAULT_FALLBACKS
 from wisp.workspace.walk import Found, walk
 
 SECONDS = 20.0
@@ -28,38 +28,6 @@ SECONDS = 20.0
 MAX_LISTED = 500_000
 _UNORDERED = 4
 """How many times as many lines as are wanted are kept until it is asked for them in order."""
-
-
-class Query(NamedTuple):
-    """What to look for in contents."""
-
-    pattern: str
-    glob: str = ""
-    ignore_case: bool = False
-    literal: bool = False
-    context: int = 0
-    most: int = 100
-    width: int = 500
-
-
-class Hit(NamedTuple):
-    """A line that matches, or a line of context beside one."""
-
-    path: str
-    """Relative to the searched directory; the file's name when a file was searched."""
-    line: int
-    text: str
-    is_match: bool
-
-
-class Answer(NamedTuple):
-    """What a search of contents found."""
-
-    hits: list[Hit]
-    more: bool
-    """The limit was reached; there are or may be more."""
-    partial: bool
-    """The time was up."""
 
 
 class Listing(NamedTuple):
@@ -115,7 +83,7 @@ class Searcher:
         if "\n" in query.pattern or escaped:
             raise Refused("invalid_pattern", "a pattern cannot span lines; search for a part of one line")
         fd, path, name = self._open(place)
-        collector = _Collector(query, path, self._encodings, explicit=bool(name))
+        collector = Collector(query, path, self._encodings, explicit=bool(name))
         try:
             if not (self.rg and self._grep_rg(self.rg, fd, path, name, query, collector, stop)):
                 self._grep_python(fd, path, name, query, collector, stop)
@@ -194,17 +162,34 @@ class Searcher:
         take: Callable[[bytes], object],
         trouble: Callable[[bytes], object],
     ) -> Ending | None:
-        """Run ripgrep; None, now and from now on, when there is one that cannot be started."""
+        """Run ripgrep; None when it cannot be started, now and from now on, or could not end.
+
+        It opens whatever stands under the name of an ignore file.  Most searches are over before all of those
+        were looked at, so that is done beside it.
+        """
+        readable = rulefiles.readable(fd, path)
+        if not next(readable):
+            return None
+        sound = True
+
+        def meanwhile() -> Iterator[bool]:
+            nonlocal sound
+            while sound and (step := next(readable, None)) is not None:
+                sound = step
+                yield sound
+
         try:
             if not self._works and self._start([argv[0], "--version"], fd, path, stop, len, len).code != 0:
                 raise Refused("spawn_failed", "it does not run in the box")
             self._works = True
-            ending = self._start(argv, fd, path, stop, take, trouble)
+            ending = self._start(argv, fd, path, stop, take, trouble, meanwhile())
         except Refused:
             self._engine = "python"
             return None
+        finally:
+            readable.close()
         stop.check()
-        return ending
+        return ending if sound else None
 
     def _start(
         self,
@@ -214,6 +199,7 @@ class Searcher:
         stop: StopToken,
         take: Callable[[bytes], object],
         trouble: Callable[[bytes], object],
+        meanwhile: Iterator[bool] | None = None,
     ) -> Ending:
         boxed = self._box.look(argv, fd, path) if self._box else None
         try:
@@ -228,13 +214,14 @@ class Searcher:
                 errors=trouble,
                 guarded=boxed is not None and boxed.guarded,
                 fds=boxed.fds if boxed else (),
+                meanwhile=meanwhile,
             )
         finally:
             if boxed:
                 os.close(boxed.fds[0])
 
     def _grep_rg(
-        self, rg: str, fd: int, path: str, name: str, query: Query, collector: _Collector, stop: StopToken
+        self, rg: str, fd: int, path: str, name: str, query: Query, collector: Collector, stop: StopToken
     ) -> bool:
         """Whether ripgrep could be asked at all."""
         flags = [
@@ -274,15 +261,16 @@ class Searcher:
         ending = ask(gathered.take, False)
         if ending and not gathered.whole:
             ending = ask(collector.take, True)
-        else:
+        elif ending:
             all(map(collector.take, gathered.in_order()))
         if ending is None:
+            collector.clear()
             return False
         collector.partial = ending.how == "timeout"
         return True
 
     def _grep_python(
-        self, fd: int, path: str, name: str, query: Query, collector: _Collector, stop: StopToken
+        self, fd: int, path: str, name: str, query: Query, collector: Collector, stop: StopToken
     ) -> None:
         matcher = Matcher(query.pattern, ignore_case=query.ignore_case, literal=query.literal)
         raw = os.fsencode(name)
@@ -313,51 +301,6 @@ class Searcher:
 
         override = Override([*globs, *(["!.git"] if hidden else [])])
         return walk(fd, path, override=override, hidden=hidden, check=check)
-
-
-class _Collector:
-    """Keeps hits up to the limit."""
-
-    def __init__(self, query: Query, top: str, encodings: tuple[str, ...], *, explicit: bool) -> None:
-        self.hits: list[Hit] = []
-        self.more = False
-        self.partial = False
-        self._query, self._encodings, self._explicit = query, encodings, explicit
-        self._top = "" if why_protected(top, "read") else top + "/"
-        self._count = 0
-
-    def take(self, lines: list[ripgrep.Line]) -> bool:
-        """Keep the lines of one file; False when the limit is reached."""
-        path = os.fsdecode(lines[0].path.removeprefix(b"./"))
-        if not self._explicit and why_protected(self._top + path, "read"):
-            return True
-        for line in lines:
-            if line.start >= 0:
-                if self._count >= self._query.most:
-                    self.more = True
-                    return False
-                self._count += 1
-            words = _shorten(line, self._query.width, self._encodings)
-            self.hits.append(Hit(path, line.number, words, line.start >= 0))
-        return True
-
-
-def _shorten(line: ripgrep.Line, width: int, encodings: tuple[str, ...]) -> str:
-    """The line, or as much of it around the match as fits, saying how much is missing."""
-    data = line.data.rstrip(b"\r\n")
-    if not line.number:
-        return "(the line is too long to be shown)"
-    text, encoding = decode_line(data, encodings)
-    if len(text) <= width:
-        return text
-    start = len(data[: max(line.start, 0)].decode(encoding, "replace"))
-    end = start + len(data[max(line.start, 0) : line.end].decode(encoding, "replace"))
-    room = max(0, width - (end - start))
-    left = max(0, min(start - room // 2, len(text) - width))
-    piece = text[left : left + width]
-    before = f"[{left} more chars]..." if left else ""
-    rest = len(text) - left - len(piece)
-    return before + piece + (f"...[+{rest} more chars]" if rest else "")
 
 
 def _read(found: Found) -> bytes:

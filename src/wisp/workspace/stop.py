@@ -1,7 +1,8 @@
-"""A token by which a waiting owner tells blocking work in another thread to stop."""
+"""How one thread tells another to stop: a token, and a pipe for what waits for descriptors."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 
@@ -63,3 +64,28 @@ class StopToken:
     def wait(self, seconds: float) -> bool:
         """Sleep up to `seconds`; True as soon as stopped."""
         return self._event.wait(seconds)
+
+
+class Waker:
+    """Makes the descriptor `read` readable for a waiting thread; safe after it is closed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.read, self._write = os.pipe()
+        os.set_blocking(self._write, False)
+
+    def wake(self) -> None:
+        """From any thread; again changes nothing."""
+        with self._lock:
+            if self._write >= 0:
+                try:
+                    os.write(self._write, b"w")
+                except BlockingIOError:
+                    pass  # it is awake already
+
+    def close(self) -> None:
+        """Give both ends back."""
+        with self._lock:
+            os.close(self._write)
+            os.close(self.read)
+            self._write = -1

@@ -170,7 +170,7 @@ class ObjectStore:
             if name not in kept and age < young:
                 freed += size
                 with contextlib.suppress(OSError):
-                    os.unlink(self._object(name))
+                    os.unlink(os.path.join(self._path, "objects", name))
         return freed
 
     def _now(self) -> float:
@@ -204,10 +204,10 @@ class ObjectStore:
             return []
 
     def _object(self, digest: str) -> str:
-        return os.path.join(self._path, "objects", digest)
+        return os.path.join(self._path, "objects", _name(digest))
 
     def _tree(self, tree: str) -> str:
-        return os.path.join(self._path, "trees", tree)
+        return os.path.join(self._path, "trees", _name(tree))
 
     def _make(self) -> None:
         if not self._made:
@@ -220,3 +220,10 @@ def _write(target: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(target, view) :]
+
+
+def _name(digest: str) -> str:
+    """What is a digest, and so leads nowhere else; a session file may say anything.  Raises `KeyError`."""
+    if not digest.isalnum():
+        raise KeyError(digest)
+    return digest

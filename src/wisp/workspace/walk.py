@@ -7,16 +7,14 @@ repository inside another end the outer one's rules).  Knows nothing of what fil
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from wisp.workspace.ignore import Override, Rules, parse
+from wisp.workspace.rulefiles import NAMES, read_rules
 
-_MAX_IGNORE_FILE = 1 << 20
 _MAX_DEPTH = 256
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 class Found(NamedTuple):
@@ -61,7 +59,7 @@ def walk(
 ) -> Iterator[Found]:
     """Every regular file below the directory `fd`, really at `path`, that is not ignored, in byte order.
 
-    Ignore files above it count as well.  `check` is called for each directory; raising ends the walk.
+    Ignore files above it count as well.  `check` is called for each entry; raising ends the walk.
     With `everything`, links and directories are told too, a directory before what is in it.  Directories in
     `apart`, relative like what is told, are passed over.  What ignore
     files leave out is told to `ignored`, a directory without what is in it.
@@ -78,6 +76,7 @@ def walk(
                 os.close(stack.pop().fd)
                 del levels[base + len(stack) - 1 if stack else base :]
                 continue
+            check()
             name, is_directory, is_file = entry
             relative = here.relative + b"/" + name if here.relative else name
             if relative in apart:
@@ -92,7 +91,6 @@ def walk(
             elif not is_directory:
                 yield Found(relative, here.fd, name, "link")
             elif len(stack) < _MAX_DEPTH:
-                check()
                 if everything:
                     yield Found(relative, here.fd, name, "folder")
                 below = _enter(here.fd, name)
@@ -180,35 +178,9 @@ def _above(top: bytes) -> list[_Level]:
 
 
 def _level(fd: int, path: bytes) -> _Level:
-    return _Level(
-        path,
-        _rules(fd, b".rgignore"),
-        _rules(fd, b".ignore"),
-        _rules(fd, b".gitignore"),
-        _rules(fd, b".git/info/exclude"),
-    )
+    return _Level(path, *(_rules(fd, name) for name in NAMES))
 
 
 def _rules(fd: int, name: bytes) -> Rules | None:
-    data = _small_file(fd, name)
+    data = read_rules(fd, name)
     return parse(data) or None if data else None
-
-
-def _small_file(fd: int, name: bytes) -> bytes:
-    try:
-        file = os.open(name, _FILE, dir_fd=fd)
-    except OSError:
-        return b""
-    try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            return b""
-        pieces = []
-        room = _MAX_IGNORE_FILE
-        while room > 0 and (piece := os.read(file, room)):
-            pieces.append(piece)
-            room -= len(piece)
-        return b"".join(pieces)
-    except OSError:
-        return b""
-    finally:
-        os.close(file)

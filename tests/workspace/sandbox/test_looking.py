@@ -14,9 +14,10 @@ from workspace.sandbox.test_escapes import place as place
 from workspace.users import NOBODY, as_user
 
 from wisp.workspace.box import Box, BoxSettings
+from wisp.workspace.hits import Query
 from wisp.workspace.process import run
 from wisp.workspace.root import Workspace
-from wisp.workspace.search import Query, Searcher
+from wisp.workspace.search import Searcher
 from wisp.workspace.stop import StopToken
 
 SHELL = "/bin/bash"

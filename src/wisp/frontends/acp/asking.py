@@ -16,11 +16,11 @@ from wisp.frontends.acp.calls import diffs, fenced, kind_of
 from wisp.frontends.acp.types import (
     CallFields,
     ElicitationAnswer,
+    InCall,
     PermissionAnswer,
     PermissionChoice,
     PermissionRequest,
-    Shown,
-    TextContent,
+    ShownText,
 )
 from wisp.frontends.wire.peer import Gone, Peer, RpcError
 from wisp.host.client import CommandRefused, HostClient
@@ -32,6 +32,7 @@ from wisp.host.events import (
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
+from wisp.host.showing import named, safe, shown
 
 DECLINED = "The user declined to answer."
 _NO_ANSWER = (RpcError, msgspec.MsgspecError, Gone, RecursionError)
@@ -89,26 +90,27 @@ class Asking:
                 return
             always = outcome.option_id == "always" and bool(event.session_rule)
             yes = always or outcome.option_id == "once"
-            approve = Approve(event.call_id, event.digest, yes, "session" if always else "once")
+            why = "" if yes or outcome.option_id == "no" else "the client chose what was not offered"
+            approve = Approve(event.call_id, event.digest, yes, "session" if always else "once", why)
         except _NO_ANSWER:
             pass
         with suppress(CommandRefused):  # settled meanwhile
             await self._host.send(approve)
 
     def _request(self, event: ToolApprovalRequested) -> PermissionRequest:
-        options = [PermissionChoice(option_id="once", name="Allow once", kind="allow_once")]
+        options = [PermissionChoice(option_id="once", name=safe("Allow once"), kind="allow_once")]
         if event.session_rule:
-            rule = f"Allow {event.session_rule} for this session"
+            rule = safe(f"Allow {named(event.session_rule)} for this session")
             options.append(PermissionChoice(option_id="always", name=rule, kind="allow_always"))
-        options.append(PermissionChoice(option_id="no", name="Reject", kind="reject_once"))
+        options.append(PermissionChoice(option_id="no", name=safe("Reject"), kind="reject_once"))
         call = CallFields(
             tool_call_id=self._name_of(event.call_id),
-            title=event.summary,
+            title=named(event.summary),
             kind=kind_of(event.name),
             status="pending",
             content=(
-                *(diffs(event.preview, self._cwd) or (fenced(event.preview),)),
-                Shown(content=TextContent(text=event.reason)),
+                *(diffs(event.preview, self._cwd) or (fenced(shown(event.preview)),)),
+                InCall(content=ShownText(text=named(event.reason))),
             ),
         )
         return PermissionRequest(session_id=self._session_id, tool_call=call, options=tuple(options))
@@ -118,12 +120,13 @@ class Asking:
     async def _put(self, event: QuestionAsked) -> None:
         """Put a question as a form of one field; who declines is told to the model, or stops the run."""
         field: dict[str, Any] = {"type": "string", "title": "Answer"}
-        if event.options:
-            field["enum"] = list(event.options)
+        options = {named(option): option for option in event.options}
+        if options:
+            field["enum"] = list(options)
         form = {
             "sessionId": self._session_id,
             "mode": "form",
-            "message": event.text,
+            "message": shown(event.text),
             "requestedSchema": {"type": "object", "properties": {"answer": field}, "required": ["answer"]},
         }
         said: Any = None
@@ -136,6 +139,8 @@ class Asking:
             said = (answer.content or {}).get("answer") if answer.action == "accept" else None
         except _NO_ANSWER:
             pass
+        if isinstance(said, str):
+            said = options.get(named(said), said)
         if event.about == "model":
             said = said if isinstance(said, str) else DECLINED
         elif event.options and said not in event.options:

@@ -16,6 +16,7 @@ from wisp.frontends.acp.types import (
     ImageContent,
     PlanUpdate,
     ResourceLink,
+    ShownText,
     TextContent,
     ThoughtChunk,
     Update,
@@ -23,6 +24,7 @@ from wisp.frontends.acp.types import (
 )
 from wisp.frontends.wire.peer import INVALID_PARAMS, RpcError
 from wisp.host.commands import Prompt
+from wisp.host.showing import inert
 from wisp.messages.content import Image, Text, Thinking, ToolCall
 from wisp.messages.message import AssistantMessage, Message, ToolResult, UserMessage
 
@@ -86,9 +88,9 @@ def replayed(messages: Iterable[Message], cwd: str) -> Iterator[Update]:
         elif isinstance(message, AssistantMessage):
             for part in message.content:
                 if isinstance(part, Text):
-                    yield AgentChunk(content=TextContent(text=part.text), message_id=name)
+                    yield AgentChunk(content=ShownText(text=inert(part.text)), message_id=name)
                 elif isinstance(part, Thinking) and part.text:
-                    yield ThoughtChunk(content=TextContent(text=part.text), message_id=name)
+                    yield ThoughtChunk(content=ShownText(text=inert(part.text)), message_id=name)
                 elif isinstance(part, ToolCall):
                     names[part.id] = call_name(name, part.id)
                     started = call_started(names[part.id], part.name, part.arguments, cwd)
@@ -107,9 +109,9 @@ def replayed(messages: Iterable[Message], cwd: str) -> Iterator[Update]:
             )
 
 
-def _content(block: Text | Image) -> TextContent | ImageContent:
+def _content(block: Text | Image) -> ShownText | ImageContent:
     if isinstance(block, Text):
-        return TextContent(text=block.text)
+        return ShownText(text=inert(block.text))
     return ImageContent(mime_type=block.media_type, data=block.data)
 
 

@@ -13,13 +13,14 @@ from wisp.frontends.acp.types import (
     CallContent,
     FileDiff,
     ImageContent,
+    InCall,
     Kind,
     Location,
     PlanEntry,
     PlanUpdate,
-    Shown,
-    TextContent,
+    ShownText,
 )
+from wisp.host.showing import Shown, flat, named, safe
 from wisp.messages.content import Image, ResultBlock
 
 _KINDS: dict[str, Kind] = {
@@ -64,15 +65,15 @@ def arguments_of(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def title_of(tool: str, arguments: Mapping[str, Any]) -> str:
+def title_of(tool: str, arguments: Mapping[str, Any]) -> Shown:
     """One line until the tool itself has said what it would do."""
     for name in ("command", "path", "pattern", "name"):
         told = arguments.get(name)
         if isinstance(told, str) and told.strip():
             line = told.strip().split("\n", 1)[0]
             cut = line if len(line) <= _TITLE and line == told.strip() else line[:_TITLE] + "…"
-            return cut if tool == "bash" else f"{tool} {cut}"
-    return tool
+            return named(cut if tool == "bash" else f"{tool} {cut}")
+    return named(tool)
 
 
 def locations_of(arguments: Mapping[str, Any], cwd: str) -> tuple[Location, ...]:
@@ -96,7 +97,7 @@ def plan_of(arguments: Mapping[str, Any]) -> PlanUpdate | None:
         items = msgspec.convert(arguments.get("items"), list[_Item])
     except msgspec.ValidationError:
         return None
-    entries = (PlanEntry(content=i.text, status=_STATES[i.state], priority="medium") for i in items)
+    entries = (PlanEntry(content=flat(i.text), status=_STATES[i.state], priority="medium") for i in items)
     return PlanUpdate(entries=tuple(entries))
 
 
@@ -104,21 +105,21 @@ def result_content(
     text: str, diff: str, images: tuple[ResultBlock, ...], cwd: str
 ) -> tuple[CallContent, ...]:
     """What came of a call: its diff where it has one, otherwise its text, and pictures."""
-    shown: tuple[CallContent, ...] = diffs(diff, cwd) or (fenced(text),) if text or diff else ()
+    shown: tuple[CallContent, ...] = diffs(diff, cwd) or (fenced(safe(text)),) if text or diff else ()
     pictures = [block for block in images if isinstance(block, Image)]
-    return (*shown, *(Shown(content=ImageContent(mime_type=p.media_type, data=p.data)) for p in pictures))
+    return (*shown, *(InCall(content=ImageContent(mime_type=p.media_type, data=p.data)) for p in pictures))
 
 
-def fenced(text: str) -> Shown:
+def fenced(text: Shown) -> InCall:
     """Text as it is: editors render what they get as Markdown."""
-    return Shown(content=TextContent(text=in_fence(text)))
+    return InCall(content=ShownText(text=in_fence(text)))
 
 
-def in_fence(text: str) -> str:
+def in_fence(text: Shown) -> Shown:
     """Text as a code block of Markdown, whatever it holds."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{text.rstrip()}\n{fence}"
+    return safe(f"{fence}\n{text.rstrip()}\n{fence}")
 
 
 def diffs(text: str, cwd: str) -> tuple[FileDiff, ...]:

@@ -19,6 +19,7 @@ from wisp.frontends.acp.types import (
     OptionValue,
 )
 from wisp.frontends.wire.peer import INVALID_PARAMS, RpcError
+from wisp.host.showing import flat, safe
 from wisp.host.slash import SlashCommand
 from wisp.host.snapshot import Snapshot
 
@@ -82,11 +83,12 @@ def config_options(snapshot: Snapshot, models: Iterable[Mapping[str, Any]]) -> t
     current = f"{snapshot.provider}/{snapshot.model}"
     named = {f"{row['provider']}/{row['model']}": row for row in models}
     values = [
-        OptionValue(value=name, name=str(row["model"]), description=str(row["provider"]))
+        OptionValue(value=name, name=flat(str(row["model"])), description=flat(str(row["provider"])))
         for name, row in named.items()
     ]
     if current not in named:
-        values.insert(0, OptionValue(value=current, name=snapshot.model, description=snapshot.provider))
+        own = OptionValue(value=current, name=flat(snapshot.model), description=flat(snapshot.provider))
+        values.insert(0, own)
     found = [
         ConfigOption(
             id="mode",
@@ -94,7 +96,8 @@ def config_options(snapshot: Snapshot, models: Iterable[Mapping[str, Any]]) -> t
             category="mode",
             current_value=snapshot.permission_mode,
             options=tuple(
-                OptionValue(value=mode.id, name=mode.name, description=mode.description) for mode in MODES
+                OptionValue(value=mode.id, name=safe(mode.name), description=safe(mode.description))
+                for mode in MODES
             ),
         ),
         ConfigOption(
@@ -111,7 +114,7 @@ def config_options(snapshot: Snapshot, models: Iterable[Mapping[str, Any]]) -> t
                 name="Effort",
                 category="thought_level",
                 current_value=snapshot.effort or NO_EFFORT,
-                options=tuple(OptionValue(value=level, name=level) for level in [NO_EFFORT, *levels]),
+                options=tuple(OptionValue(value=level, name=flat(level)) for level in [NO_EFFORT, *levels]),
             )
         )
     return tuple(found)
@@ -122,8 +125,8 @@ def available(commands: Iterable[SlashCommand]) -> tuple[AvailableCommand, ...]:
     return tuple(
         AvailableCommand(
             name=command.name,
-            description=command.help,
-            input=CommandInput(hint=command.arguments) if command.arguments else None,
+            description=flat(command.help),
+            input=CommandInput(hint=flat(command.arguments)) if command.arguments else None,
         )
         for command in commands
         if command.name not in ELSEWHERE

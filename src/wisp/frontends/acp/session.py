@@ -32,6 +32,7 @@ from wisp.frontends.wire.peer import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQ
 from wisp.host.client import CommandRefused, ConversationClient
 from wisp.host.commands import Cancel, Configure, Prompt, ShowContext
 from wisp.host.events import AgentCompleted, AgentStarted, ContextEstimated, TurnCompleted
+from wisp.host.showing import safe
 from wisp.host.slash import SlashCommand
 from wisp.host.view import View, reduce
 from wisp.messages.usage import Usage
@@ -211,7 +212,7 @@ class Session:
             self.teller.say(str(exc))
             return False
         if reply.text:
-            self.teller.say(in_fence(reply.text))
+            self.teller.say(in_fence(safe(reply.text)))
         await self._tell_changes()
         if command.name == "name":
             await self._tell_title()

@@ -12,6 +12,7 @@ import msgspec
 from wisp.frontends.acp.types import SessionList, SessionRow
 from wisp.host.client import OpenFailed, OpenRequest
 from wisp.host.library import SessionContent, SessionInfo
+from wisp.host.showing import flat
 from wisp.messages.ids import iso
 from wisp.messages.message import Message
 
@@ -95,5 +96,5 @@ class Stored:
 
 def row_of(info: SessionInfo) -> SessionRow:
     """A stored session as the protocol tells it."""
-    title = info.name or info.title or None
+    title = flat(info.name or info.title) or None
     return SessionRow(session_id=info.id, cwd=info.cwd, title=title, updated_at=iso(info.modified))

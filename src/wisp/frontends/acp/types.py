@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from wisp.host.showing import Shown
+
 VERSION = 1
 
 
@@ -22,6 +24,12 @@ class Wire(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_o
 
 class TextContent(Wire, frozen=True, tag_field="type", tag="text"):
     text: str
+
+
+class ShownText(Wire, frozen=True, tag_field="type", tag="text"):
+    """The same on its way to a person, who may sit at a terminal."""
+
+    text: Shown
 
 
 class ImageContent(Wire, frozen=True, tag_field="type", tag="image"):
@@ -182,8 +190,8 @@ class Location(Wire, frozen=True):
     line: int | None = None
 
 
-class Shown(Wire, frozen=True, tag_field="type", tag="content"):
-    content: TextContent | ImageContent
+class InCall(Wire, frozen=True, tag_field="type", tag="content"):
+    content: ShownText | ImageContent
 
 
 class FileDiff(Wire, frozen=True, tag_field="type", tag="diff"):
@@ -193,14 +201,14 @@ class FileDiff(Wire, frozen=True, tag_field="type", tag="diff"):
     """None for a file that did not exist."""
 
 
-CallContent = Shown | FileDiff
+CallContent = InCall | FileDiff
 
 
 class CallFields(Wire, frozen=True):
     """What is said of a call; what is left out stays as it was."""
 
     tool_call_id: str
-    title: str | None = None
+    title: Shown | None = None
     kind: Kind | None = None
     status: Status | None = None
     content: tuple[CallContent, ...] | None = None
@@ -217,7 +225,7 @@ _UPDATE = "sessionUpdate"
 class Chunk(Wire, frozen=True):
     """A piece of a message."""
 
-    content: TextContent | ImageContent
+    content: ShownText | ImageContent
     message_id: str | None = None
 
 
@@ -242,7 +250,7 @@ class CallUpdated(CallFields, frozen=True, tag_field=_UPDATE, tag="tool_call_upd
 
 
 class PlanEntry(Wire, frozen=True):
-    content: str
+    content: Shown
     status: Literal["pending", "in_progress", "completed"]
     priority: Literal["high", "medium", "low"]
 
@@ -252,12 +260,12 @@ class PlanUpdate(Wire, frozen=True, tag_field=_UPDATE, tag="plan"):
 
 
 class CommandInput(Wire, frozen=True):
-    hint: str
+    hint: Shown
 
 
 class AvailableCommand(Wire, frozen=True):
     name: str
-    description: str
+    description: Shown
     input: CommandInput | None = None
 
 
@@ -270,7 +278,7 @@ class ModeUpdate(Wire, frozen=True, tag_field=_UPDATE, tag="current_mode_update"
 
 
 class InfoUpdate(Wire, frozen=True, tag_field=_UPDATE, tag="session_info_update"):
-    title: str | None = None
+    title: Shown | None = None
     updated_at: str | None = None
 
 
@@ -287,8 +295,8 @@ class UsageUpdate(Wire, frozen=True, tag_field=_UPDATE, tag="usage_update"):
 
 class OptionValue(Wire, frozen=True):
     value: str
-    name: str
-    description: str | None = None
+    name: Shown
+    description: Shown | None = None
 
 
 class ConfigOption(Wire, frozen=True, tag_field="type", tag="select"):
@@ -344,7 +352,7 @@ class SessionState(Wire, frozen=True):
 class SessionRow(Wire, frozen=True):
     session_id: str
     cwd: str
-    title: str | None = None
+    title: Shown | None = None
     updated_at: str | None = None
 
 
@@ -372,7 +380,7 @@ class PromptResult(Wire, frozen=True):
 
 class PermissionChoice(Wire, frozen=True):
     option_id: str
-    name: str
+    name: Shown
     kind: Literal["allow_once", "allow_always", "reject_once"]
 
 

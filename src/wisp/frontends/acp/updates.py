@@ -15,7 +15,7 @@ from wisp.frontends.acp.types import (
     CallUpdated,
     Cost,
     PlanUpdate,
-    TextContent,
+    ShownText,
     ThoughtChunk,
     Update,
     UsageUpdate,
@@ -44,6 +44,7 @@ from wisp.host.events import (
     ToolExecutionStarted,
     ToolResultAdded,
 )
+from wisp.host.showing import flat, inert, named, safe
 from wisp.messages.content import Image
 from wisp.messages.message import UserMessage
 
@@ -85,11 +86,11 @@ class Teller:
 
     def say(self, text: str) -> None:
         """Words of the program itself, in the place of an answer."""
-        self.send(AgentChunk(content=TextContent(text=text)))
+        self.send(AgentChunk(content=ShownText(text=safe(text))))
 
     def note(self, text: str) -> None:
         """Something a person should know, beside the answer."""
-        self.send(ThoughtChunk(content=TextContent(text=f"[{text}]\n")))
+        self.send(ThoughtChunk(content=ShownText(text=safe(f"[{flat(text)}]\n"))))
 
     def event(self, event: Event) -> None:
         """Tell of one event."""
@@ -104,7 +105,7 @@ class Teller:
             self._usage(event)
         elif isinstance(event, QueueMessageInjected):
             if isinstance(event.message, UserMessage):
-                self.send(UserChunk(content=TextContent(text=event.message.text)))
+                self.send(UserChunk(content=ShownText(text=inert(event.message.text))))
         elif not self._call(event):
             self._remark(event)
 
@@ -130,7 +131,7 @@ class Teller:
         self._joined = (kind, self._message_id, text)
 
     def _params(self, kind: type[AgentChunk | ThoughtChunk], text: str) -> dict[str, Any]:
-        update = kind(content=TextContent(text=text), message_id=self._message_id)
+        update = kind(content=ShownText(text=inert(text)), message_id=self._message_id)
         return {"sessionId": self._session_id, "update": update}
 
     # -- calls --------------------------------------------------------------------------------------------
@@ -168,7 +169,7 @@ class Teller:
     def _progress(self, call_id: str, more: str) -> None:
         waiting, text = self._live.get(call_id, (None, ""))
         text = (text + more)[-MOST_LIVE:]
-        update = CallUpdated(tool_call_id=self.name_of(call_id), content=(fenced(text),))
+        update = CallUpdated(tool_call_id=self.name_of(call_id), content=(fenced(safe(text)),))
         if waiting is not None and not waiting.taken:
             waiting.message["params"] = {"sessionId": self._session_id, "update": update}
         else:
@@ -186,7 +187,7 @@ class Teller:
         self.send(
             CallUpdated(
                 tool_call_id=self.name_of(event.call_id),
-                title=event.summary or None,
+                title=named(event.summary) or None,
                 status="failed" if event.is_error else "completed",
                 content=shown,
                 raw_output={"output": event.output, **failed},

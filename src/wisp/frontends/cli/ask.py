@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from contextlib import suppress
 
 from wisp.frontends.cli.pasting import LOST, Lines
+from wisp.frontends.cli.streams import complain
 from wisp.host.client import CommandRefused, HostClient
 from wisp.host.commands import Answer, Approve
 from wisp.host.events import (
@@ -21,7 +21,7 @@ from wisp.host.events import (
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
-from wisp.host.showing import shown
+from wisp.host.showing import Shown, named, safe, shown
 
 LONG = 2_000
 """Characters from which on the length of an operation is told, though it has few lines."""
@@ -110,11 +110,11 @@ class Asker:
 
     async def _put(self, client: HostClient, asked: QuestionAsked) -> None:
         """A question with its options numbered; a number, the words, or how only they begin, is an answer."""
-        rows = [f"  {number}. {_line(option)}" for number, option in enumerate(asked.options, 1)]
-        print("\n".join(["", shown(asked.text), *rows]), file=sys.stderr)
+        rows = [f"  {number}. {named(option)}" for number, option in enumerate(asked.options, 1)]
+        complain(safe("\n".join(["", shown(asked.text), *rows])))
         await self._reader.flush()
         while True:
-            print("Answer: ", end="", file=sys.stderr, flush=True)
+            complain(safe("Answer: "), end="", flush=True)
             line = await self._reader.line()
             said = (line or "").strip()
             if said.isdecimal() and 0 < int(said) <= len(asked.options):
@@ -129,13 +129,13 @@ class Asker:
             except CommandRefused as exc:
                 if line is None or not self.busy:
                     return
-                print(_line(str(exc)), file=sys.stderr)
+                complain(named(str(exc)))
 
     async def _ask(self, client: HostClient, request: ToolApprovalRequested) -> None:
-        print(question(request), file=sys.stderr)
+        complain(question(request))
         choices = "[y]es once, [s]ession, [n]o" if request.session_rule else "[y]es once, [n]o"
         await self._reader.flush()
-        print(f"Allow? {choices}, or a reason for no: ", end="", file=sys.stderr, flush=True)
+        complain(safe(f"Allow? {choices}, or a reason for no: "), end="", flush=True)
         said = (await self._reader.line() or "n").strip()
         low = said.lower()
         session = low in ("s", "session") and bool(request.session_rule)
@@ -146,17 +146,12 @@ class Asker:
             await client.send(answer)
 
 
-def question(request: ToolApprovalRequested) -> str:
+def question(request: ToolApprovalRequested) -> Shown:
     """The whole operation as text for a terminal."""
     lines = shown(request.preview).split("\n")
     length = f", {len(lines)} lines" if len(lines) > SHORT else ""
     if not length and len(request.preview) > LONG:
         length = f", {len(request.preview):,} characters"
     body = "\n".join("  " + line for line in lines)
-    rule = f"\n(session: would allow {_line(request.session_rule)})" if request.session_rule else ""
-    return f"\nAllow this {_line(request.name)}? ({_line(request.reason)}{length})\n{body}{rule}"
-
-
-def _line(text: str) -> str:
-    """What stands around the operation names files too, and a file may be named anything."""
-    return shown(text).replace("\n", "\\x0a")
+    rule = f"\n(session: would allow {named(request.session_rule)})" if request.session_rule else ""
+    return safe(f"\nAllow this {named(request.name)}? ({named(request.reason)}{length})\n{body}{rule}")

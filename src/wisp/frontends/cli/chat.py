@@ -14,6 +14,7 @@ from wisp.frontends.cli.ask import Asker, LineReader
 from wisp.frontends.cli.exitcodes import INTERRUPTED, OK, verdict
 from wisp.frontends.cli.pasting import pastes_marked
 from wisp.frontends.cli.print import TextOutput, explain
+from wisp.frontends.cli.streams import complain, copy, say
 from wisp.frontends.cli.terminal import is_terminal
 from wisp.host.client import CommandRefused, ConversationClient
 from wisp.host.commands import Cancel, Prompt, Shell, Steer
@@ -30,7 +31,7 @@ from wisp.host.events import (
     ToolApprovalResolved,
 )
 from wisp.host.mentions import mentions
-from wisp.host.showing import one_line, safe
+from wisp.host.showing import named, one_line, safe
 from wisp.host.view import View, reduce
 
 _QUESTIONS = (ToolApprovalRequested, ToolApprovalResolved, QuestionAsked, QuestionAnswered)
@@ -61,7 +62,7 @@ class PlainChat:
             loop.add_signal_handler(number, self._leave.set)
         self._output.begin(self._client)
         snapshot = self._client.snapshot()
-        print(
+        say(
             safe(
                 f"wisp: {snapshot.provider}/{snapshot.model} in {snapshot.cwd}, "
                 f"{snapshot.permission_mode} mode, sandbox: {snapshot.sandbox}. /help for help."
@@ -80,10 +81,10 @@ class PlainChat:
         text: str | None = first
         while True:
             if not text:
-                print("> ", end="", flush=True)
+                say(safe("> "), end="", flush=True)
                 text = await self._next_line()
                 if text is None:
-                    print(flush=True)
+                    say(safe(""), flush=True)
                     return INTERRUPTED if self._leave.is_set() and not self._quitting else OK
                 text = text.strip()
             if text in (":q", "/exit"):
@@ -113,7 +114,7 @@ class PlainChat:
             await self._listen()
             self._say_what_waits()
         except CommandRefused as exc:
-            print(safe(str(exc)), flush=True)
+            say(safe(str(exc)), flush=True)
         finally:
             self._running = False
         return False
@@ -149,15 +150,15 @@ class PlainChat:
                 await self._client.send(_own_command(line))
             else:
                 await self._client.send(Steer(line))
-                print("[it will be said before the next request; /queue shows what waits]", flush=True)
+                say(safe("[it will be said before the next request; /queue shows what waits]"), flush=True)
         except CommandRefused as exc:
-            print(safe(str(exc)), flush=True)
+            say(safe(str(exc)), flush=True)
 
     async def _slash(self, line: str) -> bool | None:
         """Do a command; whether the person leaves, None when it started a run."""
         reply = await self._client.slash(line)
         if reply.text:
-            print(safe(reply.text), flush=True)
+            say(safe(reply.text), flush=True)
         if reply.copy:
             self._copy(reply.copy)
         return None if reply.started else reply.leave
@@ -166,18 +167,17 @@ class PlainChat:
     def _copy(text: str) -> None:
         """To the clipboard by the terminal (OSC 52), which may be far away; to a pipe as it is."""
         if not is_terminal(sys.stdout):
-            print(safe(text), flush=True)
+            say(safe(text), flush=True)
             return
-        import base64
-
-        sys.stdout.write(f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07")
-        print("[copied, if your terminal allows it]", flush=True)
+        copy(safe(text))
+        say(safe("[copied, if your terminal allows it]"), flush=True)
 
     def _say_what_waits(self) -> None:
         waiting = self._view.waiting_messages
         if waiting:
-            print(
-                f"[{waiting} waiting: said with your next message; /queue shows or changes them]", flush=True
+            say(
+                safe(f"[{waiting} waiting: said with your next message; /queue shows or changes them]"),
+                flush=True,
             )
 
     async def _next_line(self) -> str | None:
@@ -197,37 +197,36 @@ class PlainChat:
                 event = envelope.event
                 reduce(self._view, envelope)
                 if isinstance(event, MessageDelta) and not live and event.content_kind == "text":
-                    sys.stdout.write(safe(event.delta))
-                    sys.stdout.flush()
+                    say(safe(event.delta), end="", flush=True)
                 self._output.event(envelope)
                 self._asker.watch(self._client, event)
                 self._tell(event)
                 if isinstance(event, AgentCompleted):
                     judged = verdict(self._view.run, headless=False)
-                    print(flush=True)
+                    say(safe(""), flush=True)
                     if judged.is_error:
                         stopped = judged.subtype == "cancelled"
                         why = "stopped" if stopped else explain(self._view.run, judged)
-                        print(safe(f"[{why}]"), flush=True)
+                        say(safe(f"[{why}]"), flush=True)
                     elif self._view.run.cut:
-                        print(f"[{self._view.run.cut}]", flush=True)
+                        say(safe(f"[{self._view.run.cut}]"), flush=True)
                     self._done.set()
                     self._changed.set()
 
     def _tell(self, event: Event) -> None:
         if isinstance(event, ShellEnded):
             after = "[the model is told of it with your next message]" if event.told else ""
-            print("\n".join(part for part in (safe(event.output), after) if part), flush=True)
+            say(safe("\n".join(part for part in (safe(event.output), after) if part)), flush=True)
             self._done.set()
             self._changed.set()
         if isinstance(event, _QUESTIONS):
             self._changed.set()
         elif isinstance(event, QueueMessageInjected):
             who = "the model is told" if event.kind == "notice" else "said now"
-            print(f"[{who}: {one_line(event.message.text, 100)}]", file=sys.stderr, flush=True)
+            complain(safe(f"[{who}: {one_line(event.message.text, 100)}]"), flush=True)
         elif isinstance(event, ProcessEnded):
             how = "was stopped" if event.exit_code is None else f"ended with exit code {event.exit_code}"
-            print(f"[{safe(event.id)} {how}: {one_line(event.command, 60)}]", file=sys.stderr, flush=True)
+            complain(safe(f"[{named(event.id)} {how}: {one_line(event.command, 60)}]"), flush=True)
 
     def _interrupt_for_good(self) -> None:
         self._leave.set()
@@ -241,11 +240,11 @@ class PlainChat:
         if self._running and not twice:
             with suppress(CommandRefused):
                 self._cancelling = asyncio.ensure_future(self._client.send(Cancel()))
-            print("\n[stopping; Ctrl+C again to leave]", flush=True)
+            say(safe("\n[stopping; Ctrl+C again to leave]"), flush=True)
         elif twice:
             self._interrupt_for_good()
         else:
-            print("\n[Ctrl+C again to leave]", flush=True)
+            say(safe("\n[Ctrl+C again to leave]"), flush=True)
 
 
 def _own_command(line: str) -> Shell:

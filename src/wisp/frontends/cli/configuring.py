@@ -6,12 +6,12 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK
-from wisp.host.showing import safe
+from wisp.frontends.cli.streams import complain, hand_over, say
+from wisp.host.showing import flat, safe
 
 
 class Settings(Protocol):
@@ -24,17 +24,17 @@ class Settings(Protocol):
 
 
 def _set(words: Sequence[str], library: Settings) -> int:
-    print(safe(f"{words[0]} = {library.set_setting(words[0], words[1])}"))
+    say(safe(f"{words[0]} = {library.set_setting(words[0], words[1])}"))
     return OK
 
 
 def _unset(words: Sequence[str], library: Settings) -> int:
-    print(safe(f"{words[0]} is {library.set_setting(words[0], None)}"))
+    say(safe(f"{words[0]} is {library.set_setting(words[0], None)}"))
     return OK
 
 
 def _schema(words: Sequence[str], library: Settings) -> int:
-    print(json.dumps(library.settings_schema(), indent=1, sort_keys=True))
+    hand_over(json.dumps(library.settings_schema(), indent=1, sort_keys=True) + "\n")
     return OK
 
 
@@ -45,14 +45,11 @@ def _edit(words: Sequence[str], library: Settings) -> int:
     try:
         code = subprocess.run([*shlex.split(editor), path], check=False).returncode
     except (OSError, ValueError) as exc:
-        print(
-            safe(f"wisp: the editor {editor!r} cannot be started: {exc}; set VISUAL or EDITOR"),
-            file=sys.stderr,
-        )
+        complain(safe(f"wisp: the editor {editor!r} cannot be started: {exc}; set VISUAL or EDITOR"))
         return FAILED
     problems = library.settings_problems()
     for problem in problems:
-        print(safe(problem), file=sys.stderr)
+        complain(flat(problem))
     return CONFIGURATION if problems else FAILED if code else OK
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 from wisp.frontends.cli.exitcodes import OK
 from wisp.frontends.cli.invocation import Invocation
 from wisp.frontends.cli.print import write_json
+from wisp.frontends.cli.streams import complain, say
 from wisp.host.client import OpenFailed
 from wisp.host.events import ContextEstimated
 from wisp.host.figures import context_table
@@ -19,12 +19,12 @@ def run_context(invocation: Invocation, examine: Callable[[str], ContextEstimate
     try:
         found = examine(invocation.resume)
     except OpenFailed as exc:
-        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
+        complain(safe(f"wisp: {exc!s}"))
         return exc.exit_code
     if invocation.json:
         import msgspec
 
         write_json(msgspec.to_builtins(found))
     else:
-        print(safe(context_table(found)))
+        say(safe(context_table(found)))
     return OK

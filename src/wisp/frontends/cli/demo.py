@@ -6,12 +6,12 @@ import asyncio
 import os
 import shutil
 import signal
-import sys
 import tempfile
 from contextlib import aclosing, suppress
 from typing import Protocol
 
 from wisp.frontends.cli.exitcodes import FAILED, OK
+from wisp.frontends.cli.streams import complain, say
 from wisp.host.client import HostClient
 from wisp.host.commands import Cancel, Prompt
 from wisp.host.events import (
@@ -22,7 +22,7 @@ from wisp.host.events import (
     ToolCalled,
     ToolExecutionEnded,
 )
-from wisp.host.showing import safe
+from wisp.host.showing import named, safe, trimmed
 
 
 class DemoLike(Protocol):
@@ -53,7 +53,7 @@ def run_demo(opener: Opener, *, deny_edits: bool) -> int:
 
 async def _run(opener: Opener, folder: str, deny_edits: bool) -> int:
     demo = opener(folder, deny_edits=deny_edits)
-    print(f"user: {demo.prompt}")
+    say(safe(f"user: {demo.prompt}"))
     client, reason, diff = demo.host, "", ""
     stopping: list[asyncio.Task[None]] = []
     loop = asyncio.get_running_loop()
@@ -73,28 +73,28 @@ async def _run(opener: Opener, folder: str, deny_edits: bool) -> int:
                     break
     finally:
         await client.close()
-    print(f"stopped: {reason}")
+    say(safe(f"stopped: {reason}"))
     if diff:
-        print("\nwhat changed:\n" + safe(diff).rstrip())
+        say(safe(f"\nwhat changed:\n{trimmed(safe(diff))}"))
     with open(os.path.join(demo.project, "calculator.py"), encoding="utf-8") as file:
         source = file.read()
-    print("\ncalculator.py is now:\n" + source.rstrip())
+    say(safe("\ncalculator.py is now:\n" + source.rstrip()))
     repaired = "return a + b" in source
     if reason == "cancelled":
         return 130
     if reason != "model_finished" or repaired == deny_edits:
-        print("wisp: the demonstration did not go as it should", file=sys.stderr)
+        complain(safe("wisp: the demonstration did not go as it should"))
         return FAILED
     return OK
 
 
 def _show(event: Event) -> None:
     if isinstance(event, MessageCompleted):
-        print(safe(f"turn {event.turn}: {event.message.text}"), flush=True)
+        say(safe(f"turn {event.turn}: {event.message.text}"), flush=True)
     elif isinstance(event, ToolCalled):
-        print(safe(f"call {event.call_id}: {event.name} {event.arguments}"), flush=True)
+        say(safe(f"call {named(event.call_id)}: {event.name} {event.arguments}"), flush=True)
     elif isinstance(event, ToolExecutionEnded):
-        body = safe(event.output).rstrip().replace("\n", "\n    ")
-        print(f"result {event.call_id}: {body}", flush=True)
+        body = trimmed(safe(event.output)).replace("\n", "\n    ")
+        say(safe(f"result {named(event.call_id)}: {body}"), flush=True)
     elif isinstance(event, ErrorReported):
-        print(safe(f"error: {event.message}"), file=sys.stderr, flush=True)
+        complain(safe(f"error: {event.message}"), flush=True)

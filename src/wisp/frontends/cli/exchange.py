@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from wisp.frontends.cli.exitcodes import OK
-from wisp.frontends.cli.streams import put
+from wisp.frontends.cli.streams import complain, hand_over, put, say
 from wisp.frontends.cli.terminal import is_terminal
-from wisp.host.showing import safe
+from wisp.host.showing import named, safe
 
 if TYPE_CHECKING:
     from wisp.host.exchanging import Arrived, Exported
@@ -27,21 +27,24 @@ def export(prefix: str, given: Mapping[str, Any], make: Callable[..., Exported])
     made = make(prefix, form, scrub=not given["keep_secrets"])
     if output:
         write_new(output, made)
-        print(safe(f"{output}: {len(made.data):,} bytes of {form}"))
+        say(safe(f"{named(output)}: {len(made.data):,} bytes of {form}"))
     else:
         text = made.data.decode()
-        put(safe(text) if is_terminal(sys.stdout) else text)
+        if is_terminal(sys.stdout):
+            put(safe(text))
+        else:
+            hand_over(text)
     if made.scrubbed:
         kinds = ", ".join(f"{count} {kind}" for kind, count in made.scrubbed.items())
-        print(safe(f"wisp: credentials were taken out: {kinds}"), file=sys.stderr)
+        complain(safe(f"wisp: credentials were taken out: {kinds}"))
     return OK
 
 
 def bring_in(made: Arrived) -> int:
     """Tell what came of a file, and what did not."""
-    print(safe(f"{made.id}: {made.messages} messages of {made.source}"))
-    print(f"wisp --resume {made.id} goes on with it")
+    say(safe(f"{named(made.id)}: {made.messages} messages of {made.source}"))
+    say(safe(f"wisp --resume {named(made.id)} goes on with it"))
     if made.lost:
         rows = ", ".join(f"{count} {what}" for what, count in sorted(made.lost.items()))
-        print(safe(f"converted, lossy: {sum(made.lost.values())} items: {rows}"))
+        say(safe(f"converted, lossy: {sum(made.lost.values())} items: {rows}"))
     return OK

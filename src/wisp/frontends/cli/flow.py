@@ -2,13 +2,15 @@
 
 Headings, emphasis, code, links and tables become styles; a piece is held back only until it is known what it
 is: a mark until it is closed or its line ends, a table until its last row.  Each piece leaves the terminal's
-style as it found it.  Takes text that `host.showing.safe` has passed; knows no stream.
+style as it found it.  Knows no stream.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+
+from wisp.host.showing import Shown, coloured
 
 BOLD, DIM, ITALIC, UNDERLINE, STRUCK, CODE = "1", "2", "3", "4", "9", "36"
 HOLD = 400
@@ -51,7 +53,7 @@ class Flow:
         self._fence = ""
         self._table: list[str] = []
 
-    def feed(self, text: str) -> str:
+    def feed(self, text: Shown) -> Shown:
         """Take the next piece; what can be printed now."""
         out: list[str] = []
         *whole, rest = (self._line + text).split("\n")
@@ -60,15 +62,15 @@ class Flow:
             self._line, self._done, self._base = "", 0, None
         self._line = rest
         out.append(self._part(rest, whole=False))
-        return "".join(out)
+        return coloured("".join(out))
 
-    def close(self) -> str:
+    def close(self) -> Shown:
         """The message is over; what was held back."""
         out = self._whole(self._line, end="") if self._line else self._flush_table()
         if self._table:
             out += self._flush_table()
         self._line, self._done, self._base, self._fence = "", 0, None, ""
-        return out
+        return coloured(out)
 
     # -- lines --------------------------------------------------------------------------------------------
 

@@ -13,9 +13,10 @@ from typing import Any, Protocol
 from wisp.frontends.cli.exitcodes import FAILED, OK, USAGE
 from wisp.frontends.cli.invocation import Invocation, Parser, UsageError
 from wisp.frontends.cli.print import write_json
+from wisp.frontends.cli.streams import complain, hidden, say
 from wisp.frontends.cli.terminal import is_terminal
 from wisp.host.client import OpenFailed
-from wisp.host.showing import safe
+from wisp.host.showing import named, safe
 
 
 class Logins(Protocol):
@@ -68,8 +69,12 @@ def run_login(invocation: Invocation, library: Logins) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    print(f"wisp: {safe(text)}", file=sys.stderr)
+    complain(safe(f"wisp: {text}"))
     return code
+
+
+def _show(text: str) -> None:
+    complain(safe(text), flush=True)
 
 
 def _login(invocation: Invocation, library: Logins) -> int:
@@ -77,29 +82,26 @@ def _login(invocation: Invocation, library: Logins) -> int:
     if not provider:
         return _say(f"say where to: wisp login {'|'.join(library.providers())}", USAGE)
     if invocation.device or (library.offers_login(provider) and not invocation.with_key):
-        show: Callable[[str], None] = lambda text: print(safe(text), file=sys.stderr, flush=True)  # noqa: E731
-        print(safe(library.login(provider, show, device=invocation.device)))
+        say(safe(library.login(provider, _show, device=invocation.device)))
         return OK
     key = _read_key(provider)
-    print(safe(library.store_key(provider, key, in_keyring=invocation.keyring)))
+    say(safe(library.store_key(provider, key, in_keyring=invocation.keyring)))
     return OK
 
 
 def _ask_provider(library: Logins) -> str:
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return ""
-    print(f"providers: {', '.join(library.providers())}", file=sys.stderr)
-    print("log in to: ", end="", file=sys.stderr, flush=True)
+    complain(safe(f"providers: {', '.join(library.providers())}"))
+    complain(safe("log in to: "), end="", flush=True)
     return sys.stdin.readline().strip()
 
 
 def _read_key(provider: str) -> str:
     """From a hidden prompt at a terminal, else all of standard input."""
     if is_terminal(sys.stdin):
-        import getpass
-
         try:
-            return getpass.getpass(f"key of {provider} (not shown): ")
+            return hidden(safe(f"key of {named(provider)} (not shown): "))
         except EOFError:
             return ""
     from wisp.frontends.cli.streams import NoInput, piped_text
@@ -111,7 +113,7 @@ def _read_key(provider: str) -> str:
 
 
 def _logout(invocation: Invocation, library: Logins) -> int:
-    print(safe(library.logout(invocation.words[0] if invocation.words else "")))
+    say(safe(library.logout(invocation.words[0] if invocation.words else "")))
     return OK
 
 
@@ -128,9 +130,9 @@ def _auth(invocation: Invocation, library: Logins) -> int:
             text += f", a token{' until ' + row['expires'] if row['expires'] else ''}"
         if row["hidden"]:
             text += f" (stored but not used: {row['hidden']})"
-        print(safe(text))
+        say(safe(text))
     if not rows:
-        print("no credentials; set a key in the environment, or run 'wisp login'")
+        say(safe("no credentials; set a key in the environment, or run 'wisp login'"))
     return OK
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -10,7 +9,8 @@ from wisp.frontends.cli.exitcodes import FAILED, OK
 from wisp.frontends.cli.invocation import Invocation, Parser, UsageError
 from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.small import attempt
-from wisp.host.showing import one_line, safe
+from wisp.frontends.cli.streams import complain, say
+from wisp.host.showing import flat, named, one_line, safe
 
 VERBS = {
     "list": "[--json]",
@@ -125,13 +125,13 @@ def _do(invocation: Invocation, library: Library) -> int:
     verb, name = invocation.given["verb"], invocation.given["name"]
     if verb == "add":
         where = library.add_mcp_server(name, invocation.given["table"])
-        print(safe(f"{name} is in {where}; 'wisp mcp test {name}' tries it"))
+        say(safe(f"{named(name)} is in {where}; 'wisp mcp test {name}' tries it"))
         return OK
     if verb == "remove":
-        print(safe(f"{name} is no longer in {library.remove_mcp_server(name)}"))
+        say(safe(f"{named(name)} is no longer in {library.remove_mcp_server(name)}"))
         return OK
     if verb == "logout":
-        print(safe(library.forget_mcp_login(name)))
+        say(safe(library.forget_mcp_login(name)))
         return OK
     return _list(invocation, library) if verb == "list" else _test(invocation, library, name)
 
@@ -139,20 +139,21 @@ def _do(invocation: Invocation, library: Library) -> int:
 def _list(invocation: Invocation, library: Library) -> int:
     rows, notes = library.mcp_servers()
     for note in notes:
-        print(f"wisp: {safe(note)}", file=sys.stderr)
+        complain(flat(f"wisp: {note}"))
     for row in rows:
         if invocation.json:
             write_json(row)
         else:
-            print(one_line(f"{row['name']:16} {row['state']}  {row['target']}  ({row['origin']})"))
+            say(one_line(f"{row['name']:16} {row['state']}  {row['target']}  ({row['origin']})"))
     if not rows and not invocation.json:
-        print("no MCP servers are configured; 'wisp mcp add NAME -- COMMAND' adds one")
+        say(safe("no MCP servers are configured; 'wisp mcp add NAME -- COMMAND' adds one"))
     return OK
 
 
 def _show(address: str) -> None:
-    print(
-        f"Open this address in a browser on this machine, and agree there:\n\n  {safe(address)}\n", flush=True
+    say(
+        safe(f"Open this address in a browser on this machine, and agree there:\n\n  {named(address)}\n"),
+        flush=True,
     )
 
 
@@ -165,9 +166,9 @@ def _test(invocation: Invocation, library: Library, name: str) -> int:
         write_json({"name": name, "works": works, "error": server.error, "tools": shown, "notes": notes})
         return OK if works else FAILED
     for note in notes:
-        print(f"wisp: {safe(note)}", file=sys.stderr)
+        complain(flat(f"wisp: {note}"))
     for tool, said in tools:
-        print(one_line(f"{tool:40} {said}"))
+        say(one_line(f"{tool:40} {said}"))
     if works:
-        print(safe(f"{name} works: {len(tools)} tools"))
+        say(safe(f"{named(name)} works: {len(tools)} tools"))
     return OK if works else FAILED

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from wisp.frontends.cli.streams import mark_pastes
 from wisp.host.terminal import kind
 
 BEGIN, END = b"\x1b[200~", b"\x1b[201~"
@@ -79,11 +80,11 @@ def pastes_marked(descriptor: int) -> Iterator[None]:
     quiet = termios.tcgetattr(descriptor)
     quiet[3] &= ~getattr(termios, "ECHOCTL", 0)  # else the marks would be shown as ^[[200~
     termios.tcsetattr(descriptor, termios.TCSADRAIN, quiet)
-    print("\x1b[?2004h", end="", flush=True)
+    mark_pastes(True)
     try:
         yield
     finally:
         with suppress(OSError, ValueError):
-            print("\x1b[?2004l", end="", flush=True)
+            mark_pastes(False)
         with suppress(termios.error):
             termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

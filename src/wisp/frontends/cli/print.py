@@ -16,7 +16,7 @@ from wisp.frontends.cli import signals
 from wisp.frontends.cli.ask import Asker
 from wisp.frontends.cli.exitcodes import BROKEN_PIPE, INTERRUPTED, Verdict, verdict
 from wisp.frontends.cli.result import result_object
-from wisp.frontends.cli.streams import OutputFailed, put, quiet_stdout
+from wisp.frontends.cli.streams import OutputFailed, complain, hand_over, put, quiet_stdout
 from wisp.frontends.cli.terminal import is_terminal
 from wisp.host.client import HostClient
 from wisp.host.commands import Cancel, Prompt
@@ -36,7 +36,7 @@ from wisp.host.events import (
     ToolExecutionStarted,
     wire,
 )
-from wisp.host.showing import inert, one_line, safe
+from wisp.host.showing import Shown, flat, inert, one_line, safe
 from wisp.host.view import RunView, View, reduce
 from wisp.messages.ids import iso
 
@@ -161,7 +161,7 @@ class TextOutput:
     def begin(self, client: HostClient) -> None:
         """Say what a person should know beforehand."""
         for note in client.snapshot().notes:
-            self._note(note)
+            self._note(flat(note))
 
     def event(self, envelope: Envelope) -> None:
         """Show one event."""
@@ -203,7 +203,7 @@ class TextOutput:
             self._close_line()
         elif run.answer:
             answer = inert(run.answer)
-            put(answer if answer.endswith("\n") else answer + "\n")
+            put(answer if answer.endswith("\n") else inert(f"{answer}\n"))
         if judged.is_error:
             self._note(f"wisp: {explain(run, judged)}")
         elif run.cut:
@@ -212,9 +212,9 @@ class TextOutput:
     def _note(self, text: str) -> None:
         self._close_line()
         with suppress(OSError, ValueError):
-            print(safe(text), file=sys.stderr, flush=True)
+            complain(safe(text), flush=True)
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: Shown) -> None:
         if text:
             put(text)
             self._line_open = not text.endswith("\n")
@@ -224,7 +224,7 @@ class TextOutput:
             self._say(self._flow.close())
         if self._line_open:
             self._line_open = False
-            put("\n")
+            put(safe("\n"))
 
 
 def _columns() -> int:
@@ -234,11 +234,11 @@ def _columns() -> int:
         return 80
 
 
-def _ended(event: ToolExecutionEnded) -> str:
+def _ended(event: ToolExecutionEnded) -> Shown:
     mark = "x" if event.is_error else "-"
     said = event.summary or event.name
     tail = f": {one_line(event.output)}" if event.is_error else ""
-    return f"{mark} {one_line(said)}{tail}"
+    return safe(f"{mark} {one_line(said)}{tail}")
 
 
 def explain(run: RunView, judged: Verdict) -> str:
@@ -268,7 +268,7 @@ class JsonOutput:
         """Say on stderr what a person should know beforehand: the object has no place for it."""
         for note in client.snapshot().notes:
             with suppress(OSError, ValueError):
-                print(safe(note), file=sys.stderr, flush=True)
+                complain(flat(note), flush=True)
 
     def event(self, envelope: Envelope) -> None:
         """Nothing."""
@@ -318,4 +318,4 @@ def write_json(value: dict[str, Any]) -> None:
     """One line of ASCII-only JSON on stdout, flushed: no byte of it can act on a terminal or a locale."""
     from wisp.messages.codec import ascii_json
 
-    put(ascii_json(value).decode("ascii").replace("\x7f", "\\u007f") + "\n")
+    hand_over(ascii_json(value).decode("ascii").replace("\x7f", "\\u007f") + "\n")

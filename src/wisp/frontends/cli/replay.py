@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from wisp.frontends.cli.exitcodes import FAILED, OK
 from wisp.frontends.cli.invocation import Invocation
 from wisp.frontends.cli.print import write_json
-from wisp.frontends.cli.streams import put
+from wisp.frontends.cli.streams import complain, hand_over, say
 from wisp.frontends.cli.terminal import is_terminal
-from wisp.host.showing import one_line, safe
+from wisp.host.showing import named, one_line, safe
 
 if TYPE_CHECKING:
     from wisp.host.replaying import Answered, Compared, Rebuilt
@@ -53,11 +53,12 @@ def _requests(made: Iterable[Rebuilt], *, as_json: bool) -> int:
         frame, asked = one.asked.frame, one.asked
         whom = f"{frame.provider}/{frame.model.id}" if frame is not None else "?"
         verdict = "the same as was sent" if one.same else one.why
-        print(safe(f"{asked.number} {asked.result_id}  {whom}  {len(one.body):,} bytes: {verdict}"))
+        head = f"{asked.number} {named(asked.result_id)}  {named(whom)}"
+        say(safe(f"{head}  {len(one.body):,} bytes: {verdict}"))
         if asked.answer is not None:
-            print(f"    {one_line(_said(asked.answer), 160)}")
+            say(safe(f"    {one_line(_said(asked.answer), 160)}"))
     if not as_json:
-        print(f"{same + other + unknown} requests: {same} the same, {other} different, {unknown} unknown")
+        say(safe(f"{same + other + unknown} requests: {same} the same, {other} different, {unknown} unknown"))
     return FAILED if other else OK
 
 
@@ -81,23 +82,21 @@ def _row(one: Rebuilt) -> dict[str, Any]:
 def _bytes(one: Rebuilt) -> int:
     """The request itself, byte for byte; on a terminal nothing of it can act."""
     if not one.body:
-        print(safe(f"wisp: request {one.asked.number} cannot be made again: {one.why}"), file=sys.stderr)
+        complain(safe(f"wisp: request {one.asked.number} cannot be made again: {one.why}"))
         return FAILED
     if is_terminal(sys.stdout):
-        put(safe(one.body.decode("utf-8", "replace")) + "\n")
+        say(safe(one.body.decode("utf-8", "replace")))
     else:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(one.body)
-        sys.stdout.buffer.flush()
+        hand_over(one.body)
     if not one.same:
-        print(safe(f"wisp: {one.why}"), file=sys.stderr)
+        complain(safe(f"wisp: {one.why}"))
     return FAILED if one.same is False else OK
 
 
 def _other(made: list[Rebuilt], library: Replays, *, as_json: bool) -> int:
     """The last of these requests asked of another model, and the two answers side by side."""
     if not made:
-        print("wisp: no request was made in this session", file=sys.stderr)
+        complain(safe("wisp: no request was made in this session"))
         return FAILED
     found = library.ask_other(made[-1])
     then, now = _lines(found.rebuilt.asked.answer), _lines(found.answer)
@@ -116,15 +115,15 @@ def _other(made: list[Rebuilt], library: Replays, *, as_json: bool) -> int:
         )
         return OK
     if then == now:
-        print(safe(f"{found.provider}/{found.model} says the same:"))
-        put(safe("\n".join(now)) + "\n")
+        say(safe(f"{found.provider}/{found.model} says the same:"))
+        say(safe("\n".join(now)))
         return OK
     frame = found.rebuilt.asked.frame
     before = f"{frame.provider}/{frame.model.id}" if frame is not None else "then"
     for line in difflib.unified_diff(
         then, now, before, f"{found.provider}/{found.model}", n=max(len(then), len(now)), lineterm=""
     ):
-        put(safe(line) + "\n")
+        say(safe(line))
     return OK
 
 
@@ -163,9 +162,9 @@ def _policies(rows: Iterable[Compared], *, as_json: bool) -> int:
                 }
             )
         elif differs and decision is not None:
-            print(f"{row.before} -> {decision.verdict}: {one_line(row.call.summary, 160)}")
-            print(f"    {one_line(decision.reason, 160)}")
+            say(safe(f"{row.before} -> {decision.verdict}: {one_line(row.call.summary, 160)}"))
+            say(safe(f"    {one_line(decision.reason, 160)}"))
     if not as_json:
         tail = f"; of {unknown} the session does not say what they would have done" if unknown else ""
-        print(f"{count} calls, {differing} decided differently{tail}")
+        say(safe(f"{count} calls, {differing} decided differently{tail}"))
     return FAILED if differing else OK

@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from wisp.frontends.cli import signals
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, USAGE, Verdict
 from wisp.frontends.cli.invocation import Invocation
+from wisp.frontends.cli.streams import complain, say
 from wisp.frontends.cli.terminal import is_terminal
 from wisp.host.client import CommandRefused, ConversationClient, HostClient, OpenFailed, OpenRequest
 from wisp.host.commands import Prompt
 from wisp.host.mentions import mentions
-from wisp.host.showing import safe
+from wisp.host.showing import flat, named, safe, trimmed
 from wisp.host.view import RunView
 
 Opener = Callable[[OpenRequest, asyncio.Event], Awaitable[HostClient]]
@@ -31,9 +32,9 @@ def run(invocation: Invocation, opener: Opener, converser: Converser) -> int:
         if invocation.prompt is None:
             from wisp.frontends.cli.args import help_text
 
-            print(help_text(), end="")
+            say(safe(help_text()), end="")
             return USAGE
-        print("wisp: a conversation needs a terminal; use -p for one run", file=sys.stderr)
+        complain(safe("wisp: a conversation needs a terminal; use -p for one run"))
         return USAGE
     if not invocation.headless:
         return asyncio.run(_chat(invocation, converser))
@@ -65,7 +66,7 @@ async def _chat(invocation: Invocation, converser: Converser) -> int:
     try:
         client = await converser(request_of(invocation, interactive=True, converses=True))
     except OpenFailed as exc:
-        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
+        complain(safe(f"wisp: {exc!s}"))
         return exc.exit_code
     try:
         return await PlainChat(client).run(invocation.prompt or "")
@@ -81,13 +82,13 @@ def print_instructions(
     try:
         blocks, notes = assemble(request_of(invocation, interactive=False))
     except OpenFailed as exc:
-        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
+        complain(safe(f"wisp: {exc!s}"))
         return exc.exit_code
     for note in notes:
-        print(safe(note), file=sys.stderr)
+        complain(flat(note))
     for source, text, size in blocks:
-        print(f"--- {safe(source)} ({size:,} bytes)")
-        print(safe(text).rstrip() + "\n")
+        say(safe(f"--- {named(source)} ({size:,} bytes)"))
+        say(safe(f"{trimmed(safe(text))}\n"))
     return OK
 
 
@@ -166,7 +167,7 @@ async def _by_lines(invocation: Invocation, first: Prompt | None, opener: Opener
 
 def failed(message: str, code: int, form: str) -> int:
     """Tell why nothing ran: on stderr for a person, and as a result object where one was asked for."""
-    print(f"wisp: {safe(message)}", file=sys.stderr)
+    complain(safe(f"wisp: {message}"))
     if form in ("json", "stream-json"):
         from wisp.frontends.cli.print import write_json
         from wisp.frontends.cli.result import result_object

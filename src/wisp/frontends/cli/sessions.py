@@ -13,9 +13,10 @@ from wisp.frontends.cli.invocation import Invocation, Parser, UsageError
 from wisp.frontends.cli.options import amount
 from wisp.frontends.cli.print import write_json
 from wisp.frontends.cli.small import attempt
+from wisp.frontends.cli.streams import complain, say
 from wisp.frontends.cli.terminal import confirmed
 from wisp.host.library import SessionContent, SessionInfo
-from wisp.host.showing import nearest, one_line, safe
+from wisp.host.showing import Shown, flat, named, nearest, one_line, safe
 from wisp.messages.ids import iso
 from wisp.messages.message import AssistantMessage, ToolResult, UserMessage
 
@@ -123,7 +124,8 @@ def parse_sessions(argv: list[str]) -> Invocation:
     found = parser.parse_args(argv)
     verb, *rest = found.words or ["list"]
     if verb not in VERBS:
-        raise UsageError(f"there is no 'wisp sessions {verb}'{nearest(verb, VERBS)}; use {', '.join(VERBS)}")
+        meant = nearest(verb, VERBS)
+        raise UsageError(f"there is no 'wisp sessions' {verb!r}{meant}; use {', '.join(VERBS)}")
     least, most = _WORDS.get(verb, (1, 1))
     if not least <= len(rest) <= most or (found.last or 0) < 0:
         raise UsageError(f"use 'wisp sessions {verb} {VERBS[verb]}'".rstrip())
@@ -150,9 +152,9 @@ def _list(words: Sequence[str], invocation: Invocation, library: Library) -> int
         if invocation.json:
             write_json(_row(info))
         else:
-            print(_line(info))
+            say(_line(info))
     if not infos and not invocation.json:
-        print("nothing there" if shelf else "no sessions yet")
+        say(safe("nothing there" if shelf else "no sessions yet"))
     return OK
 
 
@@ -161,10 +163,10 @@ def _row(info: SessionInfo) -> dict[str, Any]:
     return {**row, "modified": iso(info.modified), "bytes": info.size}
 
 
-def _line(info: SessionInfo) -> str:
+def _line(info: SessionInfo) -> Shown:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(info.modified))
     title = one_line(info.name or info.title, 60) or "(empty)"
-    return f"{safe(info.id)}  {when}  {title}  {safe(info.cwd)}"
+    return safe(f"{named(info.id)}  {when}  {title}  {named(info.cwd)}")
 
 
 def _find(words: Sequence[str], invocation: Invocation, library: Library) -> int:
@@ -177,11 +179,11 @@ def _find(words: Sequence[str], invocation: Invocation, library: Library) -> int
             write_json({**_row(shown.info), "shelf": shown.info.shelf, "matches": rows})
             continue
         shelf = f"  [{shown.info.shelf}]" if shown.info.shelf else ""
-        print(_line(shown.info) + shelf)
+        say(safe(_line(shown.info) + shelf))
         for match in shown.matches:
-            print(f"    {match.kind} {safe(match.entry)}: {one_line(match.text, 160)}")
+            say(safe(f"    {match.kind} {named(match.entry)}: {one_line(match.text, 160)}"))
     if not count and not invocation.json:
-        print(f"nothing was said with {safe(words[0])!r} in it")
+        say(safe(f"nothing was said with {words[0]!r} in it"))
     return OK if count else FAILED
 
 
@@ -195,30 +197,30 @@ def _show(words: Sequence[str], invocation: Invocation, library: Library) -> int
         write_json({**head, "messages": messages})
         return OK
     for note in content.notes:
-        print(safe(f"[{note}]"))
+        say(flat(f"[{note}]"))
     for message in content.messages:
         if isinstance(message, UserMessage):
-            print(safe(f"user: {message.text}"))
+            say(safe(f"user: {message.text}"))
         elif isinstance(message, AssistantMessage):
-            print(safe(f"wisp: {message.text}"))
+            say(safe(f"wisp: {message.text}"))
             for call in message.calls:
-                print(f"  call {safe(call.id)}: {safe(call.name)} {one_line(call.arguments)}")
+                say(safe(f"  call {named(call.id)}: {named(call.name)} {one_line(call.arguments)}"))
         elif isinstance(message, ToolResult):
             mark = "failed" if message.is_error else "ok"
-            print(f"  result {safe(message.call_id)} ({mark}): {one_line(message.text)}")
+            say(safe(f"  result {named(message.call_id)} ({mark}): {one_line(message.text)}"))
         else:
-            print(safe(f"note: {message.text}"))
+            say(safe(f"note: {message.text}"))
     return OK
 
 
 def _tree(words: Sequence[str], invocation: Invocation, library: Library) -> int:
     store, given = library.store(), invocation.given
     if given["go"]:
-        print(f"goes on from {_entry(store.go(words[0], given['go']))}")
+        say(safe(f"goes on from {_entry(store.go(words[0], given['go']))}"))
         return OK
     if given["back"]:
         back = store.back(words[0])
-        print(f"goes on from {_entry(back)}" if back else "goes on from the beginning")
+        say(safe(f"goes on from {_entry(back)}" if back else "goes on from the beginning"))
         return OK
     found = store.tree(words[0])
     if not invocation.json:
@@ -234,13 +236,13 @@ def print_tree(found: Sequence[Entry]) -> None:
     """A line a message; `*` where the conversation stands, `|` on the way there."""
     for entry in found:
         mark = "*" if entry.leaf else "|" if entry.current else " "
-        print(f"{'    ' * entry.depth}{mark} {_entry(entry)}")
+        say(safe(f"{'    ' * entry.depth}{mark} {_entry(entry)}"))
     sys.stdout.flush()
 
 
-def _entry(entry: Entry) -> str:
-    label = f"  [{safe(entry.label)}]" if entry.label else ""
-    return f"{entry.number} {entry.kind}: {one_line(entry.text, 80)}{label}"
+def _entry(entry: Entry) -> Shown:
+    label = f"  [{named(entry.label)}]" if entry.label else ""
+    return safe(f"{entry.number} {entry.kind}: {one_line(entry.text, 80)}{label}")
 
 
 def _fork(words: Sequence[str], invocation: Invocation, library: Library) -> int:
@@ -253,8 +255,8 @@ def _clone(words: Sequence[str], invocation: Invocation, library: Library) -> in
 
 
 def _made(made: Made, what: str) -> int:
-    print(made.id)
-    print(f"{what}: {made.messages} messages; go on with 'wisp --resume {made.id}'", file=sys.stderr)
+    say(safe(made.id))
+    complain(safe(f"{what}: {made.messages} messages; go on with 'wisp --resume {made.id}'"))
     return OK
 
 
@@ -265,13 +267,13 @@ def _rename(words: Sequence[str], invocation: Invocation, library: Library) -> i
 
 def _label(words: Sequence[str], invocation: Invocation, library: Library) -> int:
     entry = library.store().label(words[0], words[1], words[2] if len(words) == 3 else "")
-    print(_entry(entry))
+    say(_entry(entry))
     return OK
 
 
 def _archive(words: Sequence[str], invocation: Invocation, library: Library) -> int:
     info = library.store().archive(words[0])
-    print(f"{safe(info.id)} is in the archive; 'wisp sessions restore {safe(info.id)}' brings it back")
+    say(safe(f"{named(info.id)} is in the archive; 'wisp sessions restore {named(info.id)}' brings it back"))
     return OK
 
 
@@ -279,19 +281,18 @@ def _rm(words: Sequence[str], invocation: Invocation, library: Library) -> int:
     store = library.store()
     if not invocation.yes:
         content = library.session(words[0], 1)
-        print(f"{safe(content.session_id)} of {safe(content.cwd)}")
+        say(safe(f"{named(content.session_id)} of {named(content.cwd)}"))
         if not confirmed():
             return FAILED
     info = store.remove(words[0])
-    print(
-        f"{safe(info.id)} is in the trash for 30 days; 'wisp sessions restore {safe(info.id)}' brings it back"
-    )
+    name = named(info.id)
+    say(safe(f"{name} is in the trash for 30 days; 'wisp sessions restore {name}' brings it back"))
     return OK
 
 
 def _restore(words: Sequence[str], invocation: Invocation, library: Library) -> int:
     info = library.store().restore(words[0])
-    print(f"{safe(info.id)} is back")
+    say(safe(f"{named(info.id)} is back"))
     return OK
 
 
@@ -299,34 +300,33 @@ def _prune(words: Sequence[str], invocation: Invocation, library: Library) -> in
     store, days = library.store(), invocation.given["older_than"]
     going = store.prune(days, do_it=False)
     for info in going:
-        print(f"{'delete for ever' if info.shelf else 'to the trash':15}  {_line(info)}")
+        say(safe(f"{'delete for ever' if info.shelf else 'to the trash':15}  {_line(info)}"))
     if not going:
-        print("nothing to throw away")
+        say(safe("nothing to throw away"))
         return OK
     if not invocation.yes and not confirmed():
         return FAILED
-    print(f"done: {len(store.prune(days, do_it=True))} sessions")
+    say(safe(f"done: {len(store.prune(days, do_it=True))} sessions"))
     return OK
 
 
 def _repair(words: Sequence[str], invocation: Invocation, library: Library) -> int:
     store, output = library.store(), invocation.given["output"]
     faults, _ = store.repair(words[0], do_it=False)
-    print(
-        f"{safe(faults.path)}: {faults.records} whole records, {faults.messages} messages in the conversation"
-    )
+    whole = f"{faults.records} whole records, {faults.messages} messages in the conversation"
+    say(safe(f"{named(faults.path)}: {whole}"))
     for sentence in faults.found:
-        print(f"  {safe(sentence)}")
+        say(safe(f"  {flat(sentence)}"))
     for sentence in faults.open_calls:
-        print(f"  when it goes on: {safe(sentence)}")
+        say(safe(f"  when it goes on: {flat(sentence)}"))
     if not faults.found and not output:
-        print("nothing is damaged")
+        say(safe("nothing is damaged"))
         return OK
     if not invocation.yes and not output and not confirmed():
         return FAILED
     _, other = store.repair(words[0], do_it=True, output=output)
     which = "the copy" if output or other.endswith(".mended.jsonl") else "the old file"
-    print(f"mended; {which} is {safe(other)}")
+    say(safe(f"mended; {which} is {named(other)}"))
     return OK
 
 
@@ -334,14 +334,14 @@ def _scrub(words: Sequence[str], invocation: Invocation, library: Library) -> in
     """Say what would be taken out, ask unless told not to, do it."""
     report = library.scrub(words[0], do_it=False)
     if not report.found:
-        print("no credentials were found; the session is as it was")
+        say(safe("no credentials were found; the session is as it was"))
         return OK
     for kind, count in report.found.items():
-        print(f"{count:6}  [scrubbed:{safe(kind)}]")
+        say(safe(f"{count:6}  [scrubbed:{named(kind)}]"))
     if report.lines:
-        print(f"in {report.lines} records, the first is line {report.first}")
+        say(safe(f"in {report.lines} records, the first is line {report.first}"))
     if report.outputs:
-        print(f"in {report.outputs} kept outputs of commands, which are deleted whole")
+        say(safe(f"in {report.outputs} kept outputs of commands, which are deleted whole"))
     if not invocation.yes and not confirmed():
         return FAILED
     library.scrub(words[0], do_it=True)
@@ -349,9 +349,11 @@ def _scrub(words: Sequence[str], invocation: Invocation, library: Library) -> in
         f"; from line {report.first} on the session is no longer what was sent, so that recorded "
         "responses (--replay) do not fit it"
     )
-    print(
-        f"done{changed if report.lines else ''}. Copies elsewhere were not touched: snapshots for undo, "
-        "forks, backups, the provider's own logs. A key that was seen is best replaced."
+    say(
+        safe(
+            f"done{changed if report.lines else ''}. Copies elsewhere were not touched: snapshots for undo, "
+            "forks, backups, the provider's own logs. A key that was seen is best replaced."
+        )
     )
     return OK
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from wisp.frontends.cli.exitcodes import CONFIGURATION, FAILED, OK, REFUSED, USAGE
 from wisp.frontends.cli.invocation import Invocation, Parser, UsageError
 from wisp.frontends.cli.print import write_json
+from wisp.frontends.cli.streams import complain, hand_over, say
 from wisp.frontends.cli.terminal import confirmed
 from wisp.host.client import OpenFailed
-from wisp.host.showing import one_line, safe
+from wisp.host.showing import flat, named, one_line, safe
 
 
 class Library(Protocol):
@@ -68,7 +68,7 @@ def _do(invocation: Invocation, library: Library) -> int:
         invocation.command == "config" and verb in ("", "show")
     ):
         for problem in library.settings_problems():
-            print(f"wisp: {safe(problem)}", file=sys.stderr)
+            complain(flat(f"wisp: {problem}"))
     return _COMMANDS[invocation.command](invocation, library)
 
 
@@ -77,20 +77,20 @@ def attempt(work: Callable[[], int]) -> int:
     try:
         return work()
     except OpenFailed as exc:
-        print(f"wisp: {safe(str(exc))}", file=sys.stderr)
+        complain(safe(f"wisp: {exc!s}"))
         return exc.exit_code
     except BrokenPipeError:
         raise
     except (LookupError, OSError, UnicodeDecodeError) as exc:
         said = exc.args[0] if isinstance(exc, LookupError) and exc.args else exc
         if isinstance(exc, OSError) and exc.filename and exc.strerror:
-            said = f"{os.fsdecode(exc.filename)}: {exc.strerror}"
-        print(f"wisp: {safe(str(said))}", file=sys.stderr)
+            said = f"{named(os.fsdecode(exc.filename))}: {exc.strerror}"
+        complain(safe(f"wisp: {said!s}"))
         return FAILED
 
 
 def _usage(text: str) -> int:
-    print(f"wisp: {text}", file=sys.stderr)
+    complain(safe(f"wisp: {text}"))
     return USAGE
 
 
@@ -99,7 +99,7 @@ def _completion(invocation: Invocation, library: Library) -> int:
 
     if list(invocation.words) not in [[shell] for shell in SHELLS]:
         return _usage(f"say which shell: wisp completion {'|'.join(SHELLS)}")
-    print(completion(invocation.words[0]), end="")
+    hand_over(completion(invocation.words[0]))
     return OK
 
 
@@ -111,48 +111,48 @@ def _skills(invocation: Invocation, library: Library) -> int:
         return _usage("use 'wisp skills list' or 'wisp skills validate DIR'")
     rows, notes = library.skills()
     for note in notes:
-        print(safe(note), file=sys.stderr)
+        complain(flat(note))
     for row in rows:
         if invocation.json:
             write_json(row)
         else:
-            print(one_line(f"/{row['name']:24} {row['description'] or row['kind']}  ({row['source']})"))
+            say(one_line(f"/{row['name']:24} {row['description'] or row['kind']}  ({row['source']})"))
     return OK
 
 
 def _validate(path: str, faults: list[str]) -> int:
     if not faults:
-        print(f"{safe(path)}: a valid skill")
+        say(safe(f"{named(path)}: a valid skill"))
         return OK
-    print(f"{safe(path)}:", file=sys.stderr)
+    complain(safe(f"{named(path)}:"))
     for fault in faults:
-        print(f"  - {safe(fault)}", file=sys.stderr)
+        complain(safe(f"  - {flat(fault)}"))
     return FAILED
 
 
 def _models(invocation: Invocation, library: Library) -> int:
     if invocation.refresh:
-        print(safe(library.refresh_models(invocation.source)))
+        say(safe(library.refresh_models(invocation.source)))
         return OK
     words = " ".join(invocation.words)
     rows = library.models(words, all_=invocation.all)
     if note := library.catalogue_note():
-        print(f"wisp: {safe(note)}", file=sys.stderr)
+        complain(flat(f"wisp: {note}"))
     for row in rows:
         if invocation.json:
             write_json(row)
         else:
             window = f"{row['context_window']:,} tokens" if row["context_window"] else "window unknown"
-            print(
-                safe(f"{row['provider']}/{row['model']}  {window}  {_price(row['price'])}  {row['status']}")
-            )
+            say(named(f"{row['provider']}/{row['model']}  {window}  {_price(row['price'])}  {row['status']}"))
     if rows or invocation.json:
         return OK
-    print(
-        f"no model has {words!r} in its name"
-        if words
-        else "no models are configured; set a key, run 'wisp login', start a local server, or name one with "
-        "--base-url URL --model ID; 'wisp models --all' lists what is known"
+    say(
+        safe(
+            f"no model has {words!r} in its name"
+            if words
+            else "no models are configured; set a key, run 'wisp login', start a local server, or name one "
+            "with --base-url URL --model ID; 'wisp models --all' lists what is known"
+        )
     )
     return OK
 
@@ -167,7 +167,7 @@ def _trust(invocation: Invocation, library: Library) -> int:
     verb, *rest = invocation.words or ["status"]
     if verb not in ("status", "allow", "revoke", "forget"):
         return _usage("use 'wisp trust status|allow|revoke|forget [DIR]'")
-    print(safe(library.trust(verb, rest[0] if rest else "")))
+    say(safe(library.trust(verb, rest[0] if rest else "")))
     return OK
 
 
@@ -175,13 +175,14 @@ def _permissions(invocation: Invocation, library: Library) -> int:
     verb, *rest = invocation.words or ["list"]
     if verb == "why" and len(rest) == 1:
         verdict, reason = library.judge(rest[0])
-        print(safe(f"{verdict}: {reason}"))
+        say(safe(f"{verdict}: {reason}"))
         return {"allow": OK, "ask": FAILED, "deny": REFUSED}[verdict]
     if verb == "list" and not rest:
         for kind, rule in library.rules():
-            print(safe(f"{kind:5} {rule}"))
+            say(named(f"{kind:5} {rule}"))
             if (kind, rule) == ("allow", "bash(@everyday)"):
-                print("      what development programs do in a project; its build, tests and scripts are run")
+                what = "what development programs do in a project; its build, tests and scripts are run"
+                say(safe(f"      {what}"))
         return OK
     if verb == "test" and len(rest) == 1:
         return _permissions_test(rest[0], library)
@@ -209,8 +210,8 @@ def _permissions_test(path: str, library: Library) -> int:
             missed = bool(expected) and verdict != expected
             wrong += missed
             note = f"  (expected {expected})" if missed else ""
-            print(safe(f"{verdict:5} {command}  [{reason}]{note}"))
-    print(f"{total} commands, {wrong} not as expected")
+            say(named(f"{verdict:5} {command}  [{reason}]{note}"))
+    say(safe(f"{total} commands, {wrong} not as expected"))
     return FAILED if wrong else OK
 
 
@@ -230,7 +231,7 @@ def _config(invocation: Invocation, library: Library) -> int:
         if invocation.json:
             write_json(row)
         else:
-            print(safe(f"{row['name']} = {row['value']!r}  ({row['origin']})"))
+            say(named(f"{row['name']} = {row['value']!r}  ({row['origin']})"))
     return OK
 
 
@@ -240,7 +241,7 @@ def _doctor(invocation: Invocation, library: Library) -> int:
         write_json({"findings": rows})
     else:
         for row in rows:
-            print(safe(f"{row['status']:8} {row['name']}: {row['detail']}"))
+            say(named(f"{row['status']:8} {row['name']}: {row['detail']}"))
     return CONFIGURATION if any(row["status"] == "problem" for row in rows) else OK
 
 
@@ -253,9 +254,9 @@ def _hooks(invocation: Invocation, library: Library) -> int:
         write_json({"hooks": rows})
     else:
         for row in rows:
-            print(safe(f"{row['event']:18} {row['matcher'] or '*':20} {row['command']}  ({row['source']})"))
+            say(named(f"{row['event']:18} {row['matcher'] or '*':20} {row['command']}  ({row['source']})"))
         if not rows:
-            print("the settings name no hooks")
+            say(safe("the settings name no hooks"))
     return OK
 
 
@@ -269,20 +270,20 @@ def _undo(invocation: Invocation, library: Library) -> int:
     )
     try:
         for note in move.notes:
-            print(f"wisp: {safe(note)}", file=sys.stderr)
+            complain(flat(f"wisp: {note}"))
         changes = move.preview()
         if not changes:
-            print("nothing differs; the files are as they were")
+            say(safe("nothing differs; the files are as they were"))
         for change in changes:
-            print(f"{_VERBS[change.what]:10} {safe(change.path)}")
+            say(safe(f"{_VERBS[change.what]:10} {named(change.path)}"))
         for path, why in move.uncovered():
-            print(f"{'stays':10} {safe(path)} (changed since, not covered: {safe(why)})")
+            say(safe(f"{'stays':10} {named(path)} (changed since, not covered: {flat(why)})"))
         if changes and not invocation.yes and not confirmed():
             return FAILED
         move.apply(chat=invocation.chat)
         if changes:
             again = "redo" if invocation.command == "undo" else "undo"
-            print(f"done: {len(changes)} paths; 'wisp {again}' takes it back")
+            say(safe(f"done: {len(changes)} paths; 'wisp {again}' takes it back"))
         return OK
     finally:
         move.close()

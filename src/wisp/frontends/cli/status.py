@@ -13,9 +13,10 @@ from contextlib import suppress
 
 from wisp.frontends.cli.exitcodes import Verdict
 from wisp.frontends.cli.print import Output
+from wisp.frontends.cli.streams import complain, rewrite
 from wisp.host.client import HostClient
 from wisp.host.events import AgentCompleted, Envelope, MessageDelta
-from wisp.host.showing import one_line
+from wisp.host.showing import one_line, safe
 from wisp.host.view import RunView, View, reduce
 
 EVERY = 0.25
@@ -68,7 +69,9 @@ class WithStatus:
         self._erase()
         self._inner.end(client, run, judged)
         if self._summed:
-            _write(f"({', '.join([_turns(run), *spent(run, self._loop.time() - self._began)])})\n")
+            whole = ", ".join([_turns(run), *spent(run, self._loop.time() - self._began)])
+            with suppress(OSError, ValueError):
+                complain(safe(f"({whole})"), flush=True)
 
     async def _tick(self) -> None:
         try:
@@ -85,13 +88,13 @@ class WithStatus:
         if width < NARROW:
             return
         text = told(self._view, self._loop.time() - self._began)
-        _write(f"\r\x1b[K{one_line(text, width)}")
+        rewrite(one_line(text, width))
         self._drawn = True
 
     def _erase(self) -> None:
         if self._drawn:
             self._drawn = False
-            _write("\r\x1b[K")
+            rewrite(safe(""))
 
 
 def told(view: View, seconds: float) -> str:
@@ -128,9 +131,3 @@ def _width() -> int:
         return os.get_terminal_size(sys.stderr.fileno()).columns or 80
     except (OSError, ValueError):
         return 80
-
-
-def _write(text: str) -> None:
-    with suppress(OSError, ValueError):
-        sys.stderr.write(text)
-        sys.stderr.flush()

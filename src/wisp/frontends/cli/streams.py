@@ -1,4 +1,8 @@
-"""Standard input and output as they really are: piped text that may never come, readers that leave."""
+"""Standard input and output as they really are: piped text that may never come, readers that leave.
+
+The one door to what a person reads on them: `say`, `complain` and `put` take nothing that was not made safe
+to show.  What another program reads goes through `hand_over`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,10 @@ import select
 import stat
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from wisp.host.showing import Shown
 
 PATIENCE = 0.25
 """Seconds to wait for the first byte of a pipe when there is a prompt already."""
@@ -57,15 +65,42 @@ def piped_text(*, needed: bool) -> str:
     return b"".join(parts).decode("utf-8", "replace")
 
 
-def put(text: str) -> None:
+def say(text: Shown, end: Literal["\n", ""] = "\n", *, flush: bool = False) -> None:
+    """Print for a person, on standard output."""
+    print(text, end=end, flush=flush)
+
+
+def complain(text: Shown, end: Literal["\n", ""] = "\n", *, flush: bool = False) -> None:
+    """Print for a person, on standard error."""
+    print(text, end=end, file=sys.stderr, flush=flush)
+
+
+def put(text: Shown) -> None:
     """Write `text` to standard output at once.
 
     Raises:
         BrokenPipeError: the reader left.
         OutputFailed: anything else, a full disk for instance.
     """
+    hand_over(text)
+
+
+def hand_over(data: str | bytes) -> None:
+    """Write what another program reads to standard output at once, as it is: JSON, a file, a script.
+
+    It is not looked at, because it would no longer be what was promised; only who is named in
+    `tests/architecture/test_shown.py` may call it.
+
+    Raises:
+        BrokenPipeError: the reader left.
+        OutputFailed: anything else, a full disk for instance.
+    """
     try:
-        sys.stdout.write(text)
+        if isinstance(data, str):
+            sys.stdout.write(data)
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
         sys.stdout.flush()
     except BrokenPipeError:
         raise
@@ -74,8 +109,67 @@ def put(text: str) -> None:
         raise OutputFailed(f"standard output cannot be written: {exc.strerror}") from None
 
 
+def settle() -> None:
+    """Have what was printed written, before the process ends.
+
+    Raises:
+        BrokenPipeError, OutputFailed: see `put`.
+    """
+    hand_over("")
+
+
+def rewrite(line: Shown) -> None:
+    """Put `line` in the place of the one that standard error, a terminal, stands on, if it takes it."""
+    with suppress(OSError, ValueError):
+        write = sys.stderr.drive if isinstance(sys.stderr, Errors) else sys.stderr.write
+        write(f"\r\x1b[K{line}")
+        sys.stderr.flush()
+
+
+def mark_pastes(on: bool) -> None:
+    """Have the terminal at standard output put marks around what is pasted, or no longer (DECSET 2004)."""
+    sys.stdout.write(f"\x1b[?2004{'h' if on else 'l'}")
+    sys.stdout.flush()
+
+
+def copy(text: Shown) -> None:
+    """Have the terminal at standard output, which may be far away, put `text` into its clipboard (OSC 52)."""
+    import base64
+
+    sys.stdout.write(f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07")
+
+
+def hidden(prompt: Shown) -> str:
+    """What a person types at their terminal, unseen.
+
+    Raises:
+        EOFError: they ended it.
+    """
+    import getpass
+
+    return getpass.getpass(prompt)
+
+
+class Errors(io.TextIOWrapper):
+    """Standard error for whoever writes to it unasked: Python's own tracebacks and warnings, a library."""
+
+    plain: io.TextIOWrapper
+    """What it stands for, kept because its end would close what both write to."""
+
+    def write(self, text: str) -> int:
+        """Write what of `text` drives nothing; styles stay."""
+        from wisp.host.showing import coloured  # not before something is said
+
+        super().write(coloured(text))
+        return len(text)
+
+    def drive(self, text: str) -> int:
+        """Write a sequence of ours as it is."""
+        return super().write(text)
+
+
 def make_usable() -> None:
-    """Let no standard stream be missing or refuse a character.
+    """Let no standard stream be missing or refuse a character, and standard error drive no terminal.
 
     A closed descriptor is filled, or the next file opened would be taken for a standard stream.
     """
@@ -91,6 +185,10 @@ def make_usable() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="backslashreplace")
+    if type(sys.stderr) is io.TextIOWrapper:
+        plain = sys.stderr
+        sys.stderr = Errors(plain.buffer, plain.encoding, plain.errors, line_buffering=True)
+        sys.stderr.plain = plain
 
 
 def quiet_stdout() -> None:

@@ -16,8 +16,11 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 def confirmed() -> bool:
     """Whether the person at the terminal agrees; without one, nobody does."""
+    from wisp.frontends.cli.streams import complain, say
+    from wisp.host.showing import safe
+
     if not is_terminal(sys.stdin):
-        print("nothing was changed; add --yes to do it", file=sys.stderr)
+        complain(safe("nothing was changed; add --yes to do it"))
         return False
-    print("Do it? [y/N] ", end="", flush=True)
+    say(safe("Do it? [y/N] "), end="", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

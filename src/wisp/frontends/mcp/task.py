@@ -122,7 +122,7 @@ async def _run(client: HostClient, prompt: str, tell: Tell) -> dict[str, Any]:
 
 def _going_on(event: Event) -> str:
     if isinstance(event, ToolExecutionStarted):
-        return f"running {event.name}"
+        return one_line(f"running {event.name}")
     if isinstance(event, ToolExecutionEnded):
         mark = "failed: " if event.is_error else ""
         return one_line(f"{mark}{event.summary or event.name}")

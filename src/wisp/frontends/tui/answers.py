@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from wisp.host.showing import flat, safe
+
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
 
@@ -47,9 +49,9 @@ class Answers:
         app = self._app
         if self._take is None:
             self._draft = app.composer.whole
-        self._take, self._back, app.below.hint = take, back, hint
+        self._take, self._back, app.below.hint = take, back, flat(hint)
         app.composer.put(text)
-        app.composer.placeholder = what
+        app.composer.placeholder = flat(what)
         app.composer.focus()
         app.flush_soon()
 
@@ -66,7 +68,7 @@ class Answers:
         if self._take is None:
             return
         app = self._app
-        self._take, app.below.hint = None, ""
+        self._take, app.below.hint = None, safe("")
         app.composer.placeholder = PROMPT
         app.composer.put(self._draft)
         self._draft = ""

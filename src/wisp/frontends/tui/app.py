@@ -34,6 +34,7 @@ from wisp.frontends.tui.pressing import interrupt, pressed
 from wisp.frontends.tui.quick import QuickScreen, caret
 from wisp.frontends.tui.transcript import Transcript
 from wisp.frontends.tui.wishes import Wishes
+from wisp.host.showing import flat, safe
 from wisp.host.terminal import ground
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ class WispApp(App[int]):
 
     def say_for_a_moment(self, hint: str) -> None:
         """Show a hint for as long as a second Ctrl+C would count."""
-        self.below.say_for_a_moment(hint)
+        self.below.say_for_a_moment(flat(hint))
 
     def opened(self) -> None:
         """Another conversation may stand behind the connection."""
@@ -340,7 +341,11 @@ class WispApp(App[int]):
         """What is marked with the mouse is copied."""
         from wisp.frontends.tui.bringing import copied
 
-        self.keep(copied(self, message.text))
+        self.keep(copied(self, safe(message.text)))
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """What Textual's own widgets copy too (OSC 52): nothing that would drive where it is pasted."""
+        super().copy_to_clipboard(safe(text))
 
     def exit(self, result: int | None = None, *args: Any, **more: Any) -> None:
         """Leave; the outer terminal no longer shows that something is worked on."""

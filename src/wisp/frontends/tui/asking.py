@@ -16,7 +16,7 @@ from wisp.host.events import (
     ToolApprovalRequested,
     ToolApprovalResolved,
 )
-from wisp.host.showing import shown
+from wisp.host.showing import named, safe, shown
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
@@ -76,13 +76,13 @@ async def ask_trust(app: WispApp, talk: Talk) -> bool:
     if card.executing:
         body += ["", "Its settings could run something:", *(f"  {line}" for line in card.executing)]
     choices = (
-        Choice("allow", ("y", "1"), "trust it, as it is now"),
-        Choice("revoke", ("r", "2"), "never"),
-        Choice("forget", ("f", "3"), "undecided"),
-        Choice("later", ("n", "4", "escape"), "not now"),
+        Choice("allow", ("y", "1"), safe("trust it, as it is now")),
+        Choice("revoke", ("r", "2"), safe("never")),
+        Choice("forget", ("f", "3"), safe("undecided")),
+        Choice("later", ("n", "4", "escape"), safe("not now")),
     )
-    words = "\n".join(shown(line) for line in body)
-    ask = Ask(TRUST, f"Trust {_line(card.folder)}?", words, "", choices, lasting=True)
+    words = safe("\n".join(named(line) for line in body))
+    ask = Ask(TRUST, safe(f"Trust {named(card.folder)}?"), words, safe(""), choices, lasting=True)
     app.dialog.put(ask, 0.0)  # it was asked for: nobody is writing something else
     return True
 
@@ -91,30 +91,31 @@ async def tell_trust(talk: Talk) -> None:
     """Say at the beginning where a decision about the folder waits."""
     card = await talk.client.around.trust()
     if card.state == "undecided" and not card.trusted and card.found:
-        names = ", ".join(shown(name) for name in card.found)
+        names = ", ".join(named(name) for name in card.found)
         talk.note(f"not read, because this folder is not trusted: {names}. /trust asks about it", "warn")
 
 
 def approval(request: ToolApprovalRequested) -> Ask:
     """An approval request: the whole operation, why it is asked, and what each answer means."""
-    choices = [Choice("once", ("y", "1"), "allow once")]
+    choices = [Choice("once", ("y", "1"), safe("allow once"))]
     if request.session_rule:
-        choices.append(Choice("session", ("a", "s", "2"), "allow for this session"))
+        choices.append(Choice("session", ("a", "s", "2"), safe("allow for this session")))
     if request.parts:
-        choices.append(Choice("parts", ("p", "5"), f"allow some of {request.parts} hunks"))
+        choices.append(Choice("parts", ("p", "5"), safe(f"allow some of {request.parts} hunks")))
     choices += [
-        Choice("no", ("n", "3", "escape"), "deny"),
-        Choice("why", ("m", "4"), "deny and say why"),
-        Choice("edit", ("e", "6"), "edit, then allow"),
-        Choice("stop", ("x",), "stop the run"),
+        Choice("no", ("n", "3", "escape"), safe("deny")),
+        Choice("why", ("m", "4"), safe("deny and say why")),
+        Choice("edit", ("e", "6"), safe("edit, then allow")),
+        Choice("stop", ("x",), safe("stop the run")),
     ]
-    note = f"for this session would allow: {_line(request.session_rule)}" if request.session_rule else ""
-    title = f"Allow {_line(request.summary) or _line(request.name)}?"
+    rule = named(request.session_rule)
+    note = safe(f"for this session would allow: {rule}" if rule else "")
+    title = safe(f"Allow {named(request.summary or request.name)}?")
     return Ask(
         _name(request),
         title,
         shown(request.preview),
-        _line(request.reason),
+        named(request.reason),
         tuple(choices),
         note,
     )
@@ -123,10 +124,10 @@ def approval(request: ToolApprovalRequested) -> Ask:
 def question(asked: QuestionAsked) -> Ask:
     """A question with answers to choose from."""
     choices = tuple(
-        Choice(option, (str(number),) if number < 10 else (chr(87 + number),), _line(option))
+        Choice(option, (str(number),) if number < 10 else (chr(87 + number),), named(option))
         for number, option in enumerate(asked.options, 1)
     )
-    return Ask(asked.question_id, ABOUT.get(asked.about, "Asked"), shown(asked.text), "", choices)
+    return Ask(asked.question_id, safe(ABOUT.get(asked.about, "Asked")), shown(asked.text), safe(""), choices)
 
 
 def answered(app: WispApp, talk: Talk, message: Dialog.Answered) -> None:
@@ -195,14 +196,9 @@ def _choose(app: WispApp, talk: Talk, pending: ToolApprovalRequested) -> None:
         if parts is not None:
             app.keep(talk.command(Approve(pending.call_id, pending.digest, True, parts=parts)))
 
-    title = _line(pending.summary) or _line(pending.name)
+    title = named(pending.summary or pending.name)
     app.push_screen(Choosing(app.look, title, hunks(shown(pending.preview))), chosen)
 
 
 def _name(request: ToolApprovalRequested) -> str:
     return f"{request.call_id}/{request.digest}"
-
-
-def _line(text: str) -> str:
-    """What stands around the operation names files too, and a file may be named anything."""
-    return shown(text).replace("\n", "\\x0a")

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from rich.text import Text
 from textual.widget import Widget
 
 from wisp.frontends.tui.entries import took_text
-from wisp.frontends.tui.lines import clipped
+from wisp.frontends.tui.lines import Line, Text, clipped
 from wisp.frontends.tui.look import Look
-from wisp.host.showing import one_line
+from wisp.host.showing import Shown, named, one_line, safe
 
 if TYPE_CHECKING:
     from wisp.host.events import ContextEstimated
@@ -38,7 +37,7 @@ class Bar(Widget):
             self._text = text
             self.refresh()
 
-    def render(self) -> Text:
+    def render(self) -> Line:
         """The text; one line is cut where it does not fit, with a mark."""
         width = self.content_size.width
         if width <= 0 or "\n" in self._text.plain or self._text.cell_len <= width:
@@ -49,17 +48,17 @@ class Bar(Widget):
 
 
 def activity(
-    look: Look, *, waiting: str, seconds: float, frame: int, still: bool, hint: str, width: int
+    look: Look, *, waiting: Shown, seconds: float, frame: int, still: bool, hint: Shown, width: int
 ) -> Text:
     """What is being waited for, since when, and how to stop it."""
-    mark = "" if look.spoken else "• " if still else f"{SPINNER[frame % len(SPINNER)]} "
-    after = f" {took_text(seconds)}" if seconds >= 1 else ""
+    mark = safe("" if look.spoken else "• " if still else f"{SPINNER[frame % len(SPINNER)]} ")
+    after = safe(f" {took_text(seconds)}" if seconds >= 1 else "")
     text = Text(no_wrap=True)
     text.append(mark, look.style("accent"))
     text.append(clipped(waiting, max(4, width - cell_len(hint) - len(after) - 6)), look.style())
     text.append(after, look.style("dim"))
     if hint:
-        text.append(f"  {hint}", look.style("dim"))
+        text.append(safe(f"  {hint}"), look.style("dim"))
     return text
 
 
@@ -72,11 +71,11 @@ def status(
     wanted: Sequence[str] = ("model", "folder", "context", "cost"),
 ) -> Text:
     """Where one is on the left, how calls are judged on the right; the left gives way."""
-    mode = now.permission_mode
-    boxed = "no sandbox" if now.sandbox in ("none", "off") else "sandbox"
+    mode = named(now.permission_mode)
+    boxed = safe("no sandbox" if now.sandbox in ("none", "off") else "sandbox")
     right = Text(no_wrap=True)
     right.append(mode, look.style(TONES.get(mode, "dim"), bold=True))
-    right.append(" · ", look.style("dim"))
+    right.append(safe(" · "), look.style("dim"))
     right.append(boxed, look.style("warn" if boxed != "sandbox" else "dim"))
     folder = one_line(now.cwd.rsplit("/", 1)[-1] or now.cwd, 60)
     told = {
@@ -90,13 +89,13 @@ def status(
         told["cost"] = "cost unknown" if cost is None else f"${cost:.2f}" if cost >= 0.01 else f"${cost:.4f}"
     parts = [told[name] for name in wanted if told.get(name)]
     room = width - right.cell_len - 2
-    left = ""
+    left = safe("")
     for part in parts:
-        longer = f"{left} · {part}" if left else part
+        longer = safe(f"{left} · {part}" if left else part)
         if cell_len(longer) <= room:
             left = longer
     if not left and room > 6 and parts:
-        left = clipped(parts[0], room)
+        left = clipped(safe(parts[0]), room)
     text = Text(left, look.style("dim"), no_wrap=True)
-    text.append(" " * max(1, width - cell_len(left) - right.cell_len), look.style())
-    return text + right
+    text.append(safe(" " * max(1, width - cell_len(left) - right.cell_len)), look.style())
+    return text.append(right)

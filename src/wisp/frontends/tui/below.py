@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from wisp.frontends.tui.bars import Bar, activity, status
+from wisp.frontends.tui.lines import Text
+from wisp.host.showing import Shown, safe
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
@@ -37,7 +37,7 @@ class Below:
         self._flushing = False
         self._drawn_at = -FRAME
         self._frame = 0
-        self.hint = ""
+        self.hint = safe("")
         """Said beside what happens."""
 
     def flush_soon(self) -> None:
@@ -95,14 +95,14 @@ class Below:
             )
         )
 
-    def _escape(self) -> str:
+    def _escape(self) -> Shown:
         """What Esc would stop now: one thing, and never what is written or waits."""
         app = self._app
         if app.dialog.ask is not None:
-            return ""  # the question names its own keys
+            return safe("")  # the question names its own keys
         command = app.talk is not None and (app.talk.feed.shell or app.talk.feed.commands)
         what = "" if app.size.width < NARROW else " the command" if command else " the run"
-        return f"esc stops{what}"
+        return safe(f"esc stops{what}")
 
     def queue(self) -> None:
         """What waits to be said."""
@@ -126,13 +126,13 @@ class Below:
             shown = status(app.look, now, feed.cost, feed.context, max(1, app.size.width - 2), parts)
             app.part("status", Bar).show(shown)
 
-    def say_for_a_moment(self, hint: str) -> None:
+    def say_for_a_moment(self, hint: Shown) -> None:
         """Show a hint for as long as a second Ctrl+C would count."""
         self.hint = hint
         self.activity()
         self._app.after(MOMENT, lambda: self._unsay(hint))
 
-    def _unsay(self, hint: str) -> None:
+    def _unsay(self, hint: Shown) -> None:
         if self.hint == hint:
-            self.hint = ""
+            self.hint = safe("")
             self.activity()

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wisp.host.showing import one_line
+from wisp.host.showing import Shown, one_line
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
     from wisp.frontends.tui.talk import Talk
 
 
-async def copied(app: WispApp, text: str) -> None:
+async def copied(app: WispApp, text: Shown) -> None:
     """Put text into the clipboard, and say by which way."""
     took = await app.talk.client.around.copy(text) if app.talk is not None else ""
     if not took:

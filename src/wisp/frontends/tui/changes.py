@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -18,10 +17,11 @@ from textual.widgets import Input
 from wisp.frontends.tui.bars import Bar
 from wisp.frontends.tui.field import Field
 from wisp.frontends.tui.hunklist import HunkList, file_of, hunks
+from wisp.frontends.tui.lines import Text
 from wisp.frontends.tui.look import Look
 from wisp.frontends.tui.picker import leave
 from wisp.host.client import CommandRefused
-from wisp.host.showing import one_line, safe
+from wisp.host.showing import Shown, flat, named, one_line, safe
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
@@ -36,7 +36,7 @@ class Hunk(NamedTuple):
     """One hunk of one file, or a file without words to show."""
 
     what: str
-    diff: str
+    diff: Shown
 
 
 class Outcome(NamedTuple):
@@ -59,8 +59,9 @@ async def show_changes(app: WispApp, talk: Talk) -> bool:
         if one.diff:
             parts += [Hunk(one.what, part) for part in hunks(safe(one.diff))]
         else:
-            name = safe(one.path)
-            parts.append(Hunk(one.what, f"--- a/{name}\n+++ b/{name}\n@@ -0,0 +1 @@\n+({one.note})\n"))
+            name = named(one.path)
+            diff = safe(f"--- a/{name}\n+++ b/{name}\n@@ -0,0 +1 @@\n+({flat(one.note)})\n")
+            parts.append(Hunk(one.what, diff))
     if not parts:
         talk.note("no run of this conversation has changed a file")
         return True
@@ -116,25 +117,27 @@ class Changes(ModalScreen[Outcome | None]):
         """Say what it is."""
         title = Text(no_wrap=True)
         files = "1 file" if self._files == 1 else f"{self._files} files"
-        title.append(f"Changes of this conversation: {files}", self.look.style("accent", bold=True))
+        heading = safe(f"Changes of this conversation: {files}")
+        title.append(heading, self.look.style("accent", bold=True))
         self.query_one("#title", Bar).show(title)
         self._list.focus()
         self._focus = self.set_interval(PAUSE, self._take_focus, pause=True)
         self._tell()
 
-    def _label(self, number: int) -> tuple[str, str]:
+    def _label(self, number: int) -> tuple[Shown, str]:
         what = self._parts[number].what
-        return MARKS.get(what, "~"), {"made": "good", "deleted": "bad"}.get(what, "text")
+        return safe(MARKS.get(what, "~")), {"made": "good", "deleted": "bad"}.get(what, "text")
 
-    def _below(self, number: int) -> str:
+    def _below(self, number: int) -> Shown:
         said = self._comments.get(number, "")
-        return f"✎ {one_line(said, 300)}" if said else ""
+        return safe(f"✎ {one_line(said, 300)}" if said else "")
 
-    def _tell(self, words: str = "") -> None:
+    def _tell(self, words: Shown | None = None) -> None:
         count = len(self._comments)
         send = f"s sends {count} comment{'s' if count != 1 else ''} · " if count else ""
         text = Text(no_wrap=True)
-        text.append(words or f"Esc leaves · {send}c comments · u undoes the last run", self.look.style("dim"))
+        keys = safe(f"Esc leaves · {send}c comments · u undoes the last run")
+        text.append(words or keys, self.look.style("dim"))
         self.query_one("#keys", Bar).show(text)
 
     @property
@@ -212,7 +215,7 @@ class Changes(ModalScreen[Outcome | None]):
             leave(self, Outcome(undo=True))
             return
         self._undoing = True
-        self._tell("u again puts the files back to before the last run")
+        self._tell(safe("u again puts the files back to before the last run"))
 
     def action_leave(self) -> None:
         """Back to the hunks, or to the conversation."""

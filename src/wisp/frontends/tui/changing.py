@@ -9,15 +9,16 @@ import json
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from wisp.frontends.tui.bars import Bar
 from wisp.frontends.tui.hunklist import HunkList
+from wisp.frontends.tui.lines import Text
 from wisp.frontends.tui.look import Look
 from wisp.frontends.tui.picker import leave
+from wisp.host.showing import Shown, safe
 
 
 class Editable(NamedTuple):
@@ -71,7 +72,7 @@ class Choosing(ModalScreen[tuple[int, ...] | None]):
         Binding("enter", "allow", show=False, priority=True),
     ]
 
-    def __init__(self, look: Look, title: str, parts: list[str]) -> None:
+    def __init__(self, look: Look, title: Shown, parts: list[Shown]) -> None:
         super().__init__()
         self.look = look
         self._heading, self._parts = title, parts
@@ -85,7 +86,8 @@ class Choosing(ModalScreen[tuple[int, ...] | None]):
 
     def on_mount(self) -> None:
         """Say what it is."""
-        title = Text(f"Which hunks? {self._heading}", self.look.style("accent", bold=True), no_wrap=True)
+        heading = safe(f"Which hunks? {self._heading}")
+        title = Text(heading, self.look.style("accent", bold=True), no_wrap=True)
         self.query_one("#title", Bar).show(title)
         self._tell()
 
@@ -93,18 +95,17 @@ class Choosing(ModalScreen[tuple[int, ...] | None]):
     def _list(self) -> HunkList:
         return self.query_one(HunkList)
 
-    def _label(self, number: int) -> tuple[str, str]:
+    def _label(self, number: int) -> tuple[Shown, str]:
         taken = number in self._chosen
-        return ("[x]", "good") if taken else ("[ ]", "dim")
+        return (safe("[x]"), "good") if taken else (safe("[ ]"), "dim")
 
     def _tell(self) -> None:
         chosen, count = len(self._chosen), len(self._parts)
         what = f"allows {chosen} of {count}" if chosen else "needs one at least"
         text = Text(no_wrap=True)
-        text.append(f"Enter {what}", self.look.style(bold=True))
-        text.append(
-            " · Space takes or leaves one · a all · n none · Esc back to the question", self.look.style("dim")
-        )
+        text.append(safe(f"Enter {what}"), self.look.style(bold=True))
+        keys = safe(" · Space takes or leaves one · a all · n none · Esc back to the question")
+        text.append(keys, self.look.style("dim"))
         self.query_one("#keys", Bar).show(text)
 
     def action_step(self, by: int) -> None:

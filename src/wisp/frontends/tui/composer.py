@@ -17,6 +17,7 @@ from textual.widgets.text_area import Selection
 from wisp.frontends.tui.echo import Echo
 from wisp.frontends.tui.graphemes import after, before
 from wisp.frontends.tui.killing import KillRing
+from wisp.frontends.tui.lines import Text, written
 
 FOLDED_CHARACTERS, FOLDED_LINES = 2_000, 12
 """A paste beyond either is shown as a mark."""
@@ -117,6 +118,10 @@ class Composer(TextArea):
         """Replace the text; it can be undone."""
         self.replace(text, (0, 0), self.document.end)
         self.move_cursor(self.document.end)
+
+    def get_line(self, line_index: int) -> Text:
+        """A line as it is drawn: what is written may be anything, as a file's name is, and drives nothing."""
+        return written(self.document.get_line(line_index))
 
     def add_picture(self, path: str, name: str) -> None:
         """Put the mark of a picture at the cursor; the file goes along for as long as the mark stands."""

@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rich.segment import Segment
-from rich.text import Text
 from textual import events
 from textual.geometry import Size
 from textual.message import Message
@@ -19,8 +17,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from wisp.frontends.tui.diffs import diff_lines, is_diff
-from wisp.frontends.tui.lines import blank, fitted, lines_of
+from wisp.frontends.tui.lines import Segment, Text, blank, fitted, lines_of
 from wisp.frontends.tui.look import Look
+from wisp.host.showing import Shown, safe
 
 GUARD = 0.3
 """Seconds a question stands on the screen before a key answers it."""
@@ -34,19 +33,19 @@ class Choice(NamedTuple):
     name: str
     keys: tuple[str, ...]
     """The first is shown."""
-    text: str
+    text: Shown
 
 
 class Ask(NamedTuple):
     """One question with its answers."""
 
     id: str
-    title: str
-    body: str
+    title: Shown
+    body: Shown
     """The whole operation, made visible; a diff is drawn as one."""
-    why: str
+    why: Shown
     choices: tuple[Choice, ...]
-    note: str = ""
+    note: Shown = safe("")
     lasting: bool = False
     """Whether it stays when a run ends: the person asked for it."""
 
@@ -119,7 +118,7 @@ class Dialog(Widget, can_focus=True):
             return
         self._key = (width, self.look.name, self._marked, id(self.ask))
         ask, look, base = self.ask, self.look, self.look.style()
-        title = Text.assemble(("? ", look.style("warn", bold=True)), (ask.title, look.style(bold=True)))
+        title = Text.assemble((safe("? "), look.style("warn", bold=True)), (ask.title, look.style(bold=True)))
         self._head = lines_of(title, width, base, 1)
         if ask.why:
             self._head += lines_of(Text(ask.why, look.style("dim")), width, base, 3)
@@ -147,10 +146,10 @@ class Dialog(Widget, can_focus=True):
         look, foot = self.look, Text()
         for at, choice in enumerate(self.ask.choices):
             on = "panel" if at == self._marked else ""
-            foot.append(("" if short else "   ") if at else "")
-            foot.append(f"[{choice.keys[0]}]", look.style("accent", on=on, bold=True))
+            foot.append(safe(("" if short else "   ") if at else ""))
+            foot.append(safe(f"[{choice.keys[0]}]"), look.style("accent", on=on, bold=True))
             if not short:
-                foot.append(f" {choice.text}", look.style(on=on))
+                foot.append(safe(f" {choice.text}"), look.style(on=on))
         return foot
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -186,7 +185,7 @@ class Dialog(Widget, can_focus=True):
             more = len(self._body) - self._at - room
             if more > 0 and y == room - 1:
                 hint = f"   ↓ {more + 1} more lines, of {len(self._body)} (arrows, PgDn)"
-                return fitted([Segment(hint, self.look.style("warn"))], width, base)
+                return fitted([Segment(safe(hint), self.look.style("warn"))], width, base)
             at = self._at + y
             return self._body[at] if at < len(self._body) else blank(width, base)
         y -= room

@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from rich.segment import Segment
-from rich.text import Text
 from textual.strip import Strip
 
-from wisp.frontends.tui.lines import blank, clipped, fitted, lines_of
+from wisp.frontends.tui.lines import Segment, Text, blank, clipped, fitted, lines_of, space
 from wisp.frontends.tui.look import TONES, Look
-from wisp.host.showing import one_line, safe
+from wisp.host.showing import Shown, flat, one_line, safe, trimmed
+from wisp.host.showing import lines as shown_lines
 
 TAIL = 5
 """Lines of a running command's output that are shown."""
@@ -87,19 +86,20 @@ class Said(Entry):
 
     def draw(self, width: int, look: Look) -> list[Strip]:
         """On a ground of its own, the whole of it unless it is very long."""
-        text = safe(self.text).rstrip()
-        rows = text.split("\n")
+        text = trimmed(safe(self.text))
+        rows = shown_lines(text)
         if not self.opened and len(rows) > HEAD * 3:
-            text = "\n".join([*rows[: HEAD * 2], f"… {len(rows) - HEAD * 2} more lines"])
+            text = safe("\n".join([*rows[: HEAD * 2], f"… {len(rows) - HEAD * 2} more lines"]))
         base = look.style(on="panel")
-        mark = Segment(f"{look.mark('said')} ", look.style("accent", on="panel", bold=True))
+        mark = Segment(safe(f"{look.mark('said')} "), look.style("accent", on="panel", bold=True))
         strips = lines_of(Text(text), max(1, width - len(mark.text) - 1), base)
         out = [
-            fitted([mark if at == 0 else Segment(" " * len(mark.text), base), *strip], width, base)
+            fitted([mark if at == 0 else space(len(mark.text), base), *strip], width, base)
             for at, strip in enumerate(strips)
         ]
         if self.how:
-            out.insert(0, fitted([Segment(f"  {self.how}", look.style("dim", on="panel"))], width, base))
+            how = Segment(safe(f"  {self.how}"), look.style("dim", on="panel"))
+            out.insert(0, fitted([how], width, base))
         return out
 
     def plain(self) -> str:
@@ -120,7 +120,7 @@ class Answer(Entry):
     def draw(self, width: int, look: Look) -> list[Strip]:
         """Indented by the room that marks have elsewhere."""
         if self.withdrawn:
-            why = Text(f"({self.withdrawn}: what stood here does not count)", look.style("dim"))
+            why = Text(safe(f"({flat(self.withdrawn)}: what stood here does not count)"), look.style("dim"))
             return lines_of(why, width, look.style(), 2)
         return self.body.lines(width, look)
 
@@ -150,13 +150,14 @@ class Thinking(Entry):
         word, mark = "thinking…" if self.seconds is None else f"thought{took}", look.mark("thought")
         if self.opened:
             return [
-                fitted([Segment(f"  {mark} {word}", dim)], width, base),
-                *lines_of(Text(safe(self.text).strip(), dim), width - 1, base, 4),
+                fitted([Segment(safe(f"  {mark} {word}"), dim)], width, base),
+                *lines_of(Text(safe(safe(self.text).strip()), dim), width - 1, base, 4),
             ]
-        flat = " ".join(safe(self.text[-400:] if self.seconds is None else self.text[:400]).split())
+        some = flat(self.text[-400:] if self.seconds is None else self.text[:400])
         room = max(0, width - len(word) - len(mark) - 7)
-        shown = (flat[-room:] if self.seconds is None else clipped(flat, room)) if room > 12 else ""
-        return [fitted([Segment(f"  {mark} {word}  ", dim), Segment(shown, look.style("dim"))], width, base)]
+        told = safe(some[-room:]) if self.seconds is None else clipped(some, room)
+        head = Segment(safe(f"  {mark} {word}  "), dim)
+        return [fitted([head, Segment(told if room > 12 else safe(""), look.style("dim"))], width, base)]
 
     def plain(self) -> str:
         """See `Entry.plain`."""
@@ -173,10 +174,10 @@ class Note(Entry):
 
     def draw(self, width: int, look: Look) -> list[Strip]:
         """As it is, line by line."""
-        lead = Segment(f"  {look.mark(self.tone)} ", look.style(self.tone))
+        lead = Segment(safe(f"  {look.mark(self.tone)} "), look.style(self.tone))
         room = max(1, width - len(lead.text) - 1)
-        strips = lines_of(Text(safe(self.text).rstrip()), room, look.style(self.tone))
-        rest = Segment(" " * len(lead.text), look.style())
+        strips = lines_of(Text(trimmed(safe(self.text))), room, look.style(self.tone))
+        rest = space(len(lead.text), look.style())
         return [
             fitted([lead if at == 0 else rest, *strip], width, look.style())
             for at, strip in enumerate(strips)
@@ -206,12 +207,12 @@ class Welcome(Entry):
     def draw(self, width: int, look: Look) -> list[Strip]:
         """A name, a place, some keys."""
         text = Text.assemble(
-            ("wisp", look.style("accent", bold=True)),
-            (f"  {one_line(self.where, 300)}\n\n", look.style("dim")),
+            (safe("wisp"), look.style("accent", bold=True)),
+            (safe(f"  {one_line(self.where, 300)}\n\n"), look.style("dim")),
         )
         for key, does in self.ROWS:
-            text.append(f"{key:10}", look.style())
-            text.append(f" {does}\n", look.style("dim"))
+            text.append(safe(f"{key:10}"), look.style())
+            text.append(safe(f" {does}\n"), look.style("dim"))
         text.right_crop(1)
         return lines_of(text, width, look.style(), 2)
 
@@ -265,9 +266,9 @@ class Card(Entry):
         self.diff = self.diff if len(self.diff) < 8 * THIN else ""
         self.touch()
 
-    def title(self) -> str:
+    def title(self) -> Shown:
         """What it does, on one line."""
-        return one_line(self.summary, 400) or f"{safe(self.name)} {one_line(subject(self.arguments), 300)}"
+        return one_line(self.summary, 400) or flat(f"{self.name} {one_line(subject(self.arguments), 300)}")
 
     def draw(self, width: int, look: Look) -> list[Strip]:
         """A line that says what it is, then as much of what came of it as is useful."""
@@ -276,19 +277,20 @@ class Card(Entry):
         seconds = self.now - self.since if self.state == "running" and self.since else self.took
         after = f"  {took_text(seconds)}" if seconds >= (1 if self.state == "running" else 0.1) else ""
         name, _, rest = self.title().partition(" ")
+        room = max(1, width - len(name) - len(after) - len(mark) - 5)
         line = Text.assemble(
-            (f"  {mark} ", look.style(tone)),
-            (name, look.style("text", bold=True)),
-            (" " + clipped(rest, max(1, width - len(name) - len(after) - len(mark) - 5)), look.style()),
-            (after, look.style("dim")),
+            (safe(f"  {mark} "), look.style(tone)),
+            (safe(name), look.style("text", bold=True)),
+            (safe(f" {clipped(safe(rest), room)}"), look.style()),
+            (safe(after), look.style("dim")),
         )
         return [*lines_of(line, width, base)[:1], *self._body(width, look)]
 
     def _body(self, width: int, look: Look) -> list[Strip]:
         base, dim = look.style(), look.style("dim")
         if self.state == "running":
-            live = [safe(row) for row in self.live if row.strip()][-TAIL:]
-            return [fitted([Segment("    " + clipped(row, width - 5), dim)], width, base) for row in live]
+            live = [clipped(safe(row), width - 5) for row in self.live if row.strip()][-TAIL:]
+            return [fitted([Segment(safe(f"    {row}"), dim)], width, base) for row in live]
         out: list[Strip] = []
         if self.diff:
             from wisp.frontends.tui.diffs import diff_lines
@@ -303,18 +305,18 @@ class Card(Entry):
         if not (self.opened or bad or self.name in ("bash", "process")):
             return out
         most = OPEN if self.opened else HEAD
-        rows = safe(self.output).rstrip("\n").split("\n") if self.output.strip() else []
+        rows = shown_lines(safe(self.output)) if self.output.strip() else []
         hidden = len(rows) - most
         if hidden > 0:
             rows = rows[-most:]
-            out.append(fitted([Segment(f"    … {hidden} lines above", dim)], width, base))
+            out.append(fitted([Segment(safe(f"    … {hidden} lines above"), dim)], width, base))
         style = look.style("bad") if bad and self.name != "bash" else dim
         for row in rows:
             if self.opened:
                 out += lines_of(Text(row, style), width - 1, base, 4)
             else:
-                text = clipped(row.replace("\t", "    "), width - 5)
-                out.append(fitted([Segment("    " + text, style)], width, base))
+                text = clipped(safe(row.replace("\t", "    ")), width - 5)
+                out.append(fitted([Segment(safe(f"    {text}"), style)], width, base))
         return out
 
     def plain(self) -> str:
@@ -346,8 +348,8 @@ class Looked(Entry):
         words = [f"{card.name} {one_line(subject(card.arguments), 60)}".strip() for card in self.cards]
         mark = look.mark("running" if running else "done")
         line = Text.assemble(
-            (f"  {mark} ", look.style("accent" if running else "good")),
-            ("looking at  " if running else "looked at  ", look.style("text", bold=True)),
+            (safe(f"  {mark} "), look.style("accent" if running else "good")),
+            (safe("looking at  " if running else "looked at  "), look.style("text", bold=True)),
             (clipped(safe(" · ".join(words)), max(1, width - 14 - len(mark))), look.style("dim")),
         )
         faulty = [strip for card in self.cards if not card.reading for strip in card.draw(width, look)]
@@ -373,7 +375,7 @@ def subject(arguments: str) -> str:
     return next((item for item in value.values() if isinstance(item, str)), "")
 
 
-def pretty(arguments: str) -> str:
+def pretty(arguments: str) -> Shown:
     """A call's arguments for reading: text as text."""
     try:
         value = json.loads(arguments)

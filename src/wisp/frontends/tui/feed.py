@@ -37,7 +37,7 @@ from wisp.host.events import (
     ToolResultAdded,
     TurnCompleted,
 )
-from wisp.host.showing import safe
+from wisp.host.showing import Shown, flat, safe
 from wisp.host.view import View, reduce
 from wisp.messages.content import Image
 
@@ -117,8 +117,11 @@ class Feed:
         found = self._cards.get(call_id)
         return found[0].arguments if found is not None else ""
 
-    def waiting(self) -> str:
+    def waiting(self) -> Shown:
         """What is being waited for, in words."""
+        return flat(self._waiting()) or safe("working")
+
+    def _waiting(self) -> str:
         if self.shell:
             return "running your command"
         words = self.view.waiting
@@ -130,7 +133,7 @@ class Feed:
             return f"receiving {words}"
         if self.view.phase == "tool" and words:
             return f"running {words}"
-        return " ".join(safe(words).split()) or "working"
+        return words
 
     def said(self, text: str, how: str = "") -> None:
         """A person said something."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import events
 from textual.widgets import Input
 
-from wisp.host.showing import inert
+from wisp.host.showing import safe
 
 
 class Field(Input):
@@ -14,5 +14,5 @@ class Field(Input):
     def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
-        words = " ".join(inert(line).strip() for line in event.text.splitlines())
+        words = " ".join(safe(line).strip() for line in event.text.splitlines())
         self.replace(words, *self.selection) if self.selection else self.insert_text_at_cursor(words)

@@ -8,25 +8,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from rich.segment import Segment
 from textual import events
 from textual.strip import Strip
 from textual.widget import Widget
 
 from wisp.frontends.tui.diffs import diff_lines
-from wisp.frontends.tui.lines import blank, fitted
+from wisp.frontends.tui.lines import Segment, blank, fitted
 from wisp.frontends.tui.look import Look
+from wisp.host.showing import Shown, safe
 
 _HUNK = re.compile(r"(?m)^(?=@@ -)")
 _FILE = re.compile(r"(?m)^(?=--- [^\n]*\n\+\+\+ [^\n]*\n@@ -)")
 
 
-def hunks(diff: str) -> list[str]:
+def hunks(diff: Shown) -> list[Shown]:
     """Every hunk of a diff as a diff of its own, in order."""
     found = []
     for part in _FILE.split(diff):
         head, *rest = _HUNK.split(part)
-        found += [head + hunk for hunk in rest]
+        found += [safe(head + hunk) for hunk in rest]
     return found
 
 
@@ -45,9 +45,9 @@ class HunkList(Widget, can_focus=True):
     def __init__(
         self,
         look: Look,
-        parts: list[str],
-        label: Callable[[int], tuple[str, str]],
-        below: Callable[[int], str] = lambda number: "",
+        parts: list[Shown],
+        label: Callable[[int], tuple[Shown, str]],
+        below: Callable[[int], Shown] = lambda number: safe(""),
     ) -> None:
         super().__init__()
         self.look = look
@@ -93,11 +93,12 @@ class HunkList(Widget, can_focus=True):
             mark, tone = self._label(number)
             name = f"{self.look.pointer(bool(on))}{mark} {number + 1} of {len(self._parts)}  {file_of(part)}"
             style = self.look.style(tone, on=on, bold=bool(on))
-            self._lines.append(fitted([Segment(name, style)], width, self.look.style(on=on)))
+            self._lines.append(fitted([Segment(safe(name), style)], width, self.look.style(on=on)))
             strips = diff_lines(part, width - 1, self.look, indent=4)
             self._lines += [strip.adjust_cell_length(width, base) for strip in strips]
             if said := self._below(number):
-                self._lines.append(fitted([Segment(f"    {said}", self.look.style("accent"))], width, base))
+                line = Segment(safe(f"    {said}"), self.look.style("accent"))
+                self._lines.append(fitted([line], width, base))
             self._lines.append(blank(width, base))
 
     def render(self) -> str:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from rich.style import Style
 from textual.theme import Theme
 
+from wisp.host.showing import Shown, safe
+
 MARKS = {
     "waiting": ("○", "waiting:"),
     "asking": ("?", "asks:"),
@@ -64,14 +66,14 @@ class Look(NamedTuple):
     spoken: bool = False
     """Whether it is read aloud: words in the place of marks, and nothing drawn with lines."""
 
-    def mark(self, name: str) -> str:
+    def mark(self, name: str) -> Shown:
         """The mark of something by its name in `MARKS`; where it is read aloud, the word for it."""
         sign, word = MARKS[name]
-        return word if self.spoken else sign
+        return safe(word if self.spoken else sign)
 
-    def pointer(self, marked: bool) -> str:
+    def pointer(self, marked: bool) -> Shown:
         """What stands before a row of a list, marked or not."""
-        return f"{self.mark('chosen')} " if marked else "  "
+        return safe(f"{self.mark('chosen')} " if marked else "  ")
 
     def style(self, colour: str = "", *, on: str = "", bold: bool = False, italic: bool = False) -> Style:
         """A style with a colour of this look by its name; the text's colour on the background without."""

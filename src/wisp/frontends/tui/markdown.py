@@ -13,15 +13,13 @@ from typing import Any, ClassVar, NamedTuple
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
-from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
-from wisp.frontends.tui.lines import blank, console, fitted, lines_of, wrapped
+from wisp.frontends.tui.lines import Line, Segment, Text, blank, console, fitted, lines_of, space, wrapped
 from wisp.frontends.tui.look import Look, readable
-from wisp.host.showing import safe
+from wisp.host.showing import Shown, safe
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\n`]*)\n?")
 _BLANK = re.compile(r"(?:[ \t]*\n)+")
@@ -158,7 +156,7 @@ class Streamed:
         if not self._indent:
             return strips
         base = look.style()
-        lead = Segment(" " * self._indent, base)
+        lead = space(self._indent, base)
         return [Strip([lead, *strip]).adjust_cell_length(width, base).simplify() for strip in strips]
 
     @staticmethod
@@ -188,7 +186,7 @@ class _OpenCode:
 
     def drawn(self, code: str, width: int, look: Look) -> list[Strip]:
         """The whole of it, once it is known."""
-        return code_lines(safe(self.flush(code)).rstrip("\n"), self.language, width, look)
+        return code_lines(safe(safe(self.flush(code)).rstrip("\n")), self.language, width, look)
 
     def closing(self, body: str, *, whole: bool) -> tuple[int, int] | None:
         """Where the code ends, and where what follows begins."""
@@ -260,8 +258,8 @@ def fenced(text: str, width: int, look: Look) -> list[Strip] | None:
     return fence.drawn(text[opened.end() :][: ends[0]], width, look)
 
 
-def drawn(text: str, width: int, look: Look, number: int | None = None) -> list[Strip]:
-    """Blocks of Markdown, drawn; `text` is safe to show.  A list at the beginning counts from `number`."""
+def drawn(text: Shown, width: int, look: Look, number: int | None = None) -> list[Strip]:
+    """Blocks of Markdown, drawn.  A list at the beginning counts from `number`."""
     if not text.strip():
         return []
     with console().use_theme(_styles(look)):
@@ -282,20 +280,20 @@ def _unlined(strip: Strip) -> Strip:
     )
 
 
-def code_lines(code: str, language: str, width: int, look: Look) -> list[Strip]:
+def code_lines(code: Shown, language: str, width: int, look: Look) -> list[Strip]:
     """A block of code on a ground of its own, coloured where the language is known."""
     base = look.style(on="panel")
-    text = Text(code, style=base)
+    text: Line = Text(code, style=base)
     if language and code and len(code) <= MOST_HIGHLIGHTED:
         text = coloured(code, language, look)
     inner = max(1, width - 2)
     return [
-        fitted([Segment(" ", base), *line.render(console(), end="")], width, base)
+        fitted([space(1, base), *line.render(console(), end="")], width, base)
         for line in wrapped(text, inner)
     ]
 
 
-def coloured(code: str, language: str, look: Look) -> Text:
+def coloured(code: Shown, language: str, look: Look) -> Line:
     """Code with the colours of its language, plain where that is not known."""
     from rich.syntax import Syntax
 
@@ -366,7 +364,7 @@ class _Code(CodeBlock):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         del console
-        code = str(self.text).rstrip("\n")
+        code = safe(str(self.text).rstrip("\n"))
         language = "" if self.lexer_name == "text" else self.lexer_name
         for strip in code_lines(code, language, options.max_width, self.look):
             yield from strip
@@ -382,9 +380,13 @@ class _Page(Markdown):
         own: dict[str, type[MarkdownElement]] = {"heading_open": _Title, "fence": code, "code_block": code}
         self.elements = {**Markdown.elements, **own}  # type: ignore[misc]  # ours alone, not the class's
 
-    def of(self, text: str, number: int | None = None) -> _Page:
+    def of(self, text: Shown, number: int | None = None) -> _Page:
         """Itself, showing `text`; a list at the beginning counts from `number`."""
         self.markup, self.parsed = text, _parser(inline=True).parse(text)
+        if "&" in text:  # a character may be written by its number, which is read only here
+            for token in self.parsed:
+                for child in token.children or ():
+                    child.content = safe(child.content)
         if number is not None and self.parsed and self.parsed[0].type == "ordered_list_open":
             self.parsed[0].attrs["start"] = number
         return self

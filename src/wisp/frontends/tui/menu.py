@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
-from rich.text import Text
 from textual.widget import Widget
 
-from wisp.frontends.tui.lines import clipped
+from wisp.frontends.tui.lines import Text, clipped
 from wisp.frontends.tui.look import Look
+from wisp.host.showing import Shown, safe
 
 SHOWN = 8
 
@@ -18,8 +18,8 @@ SHOWN = 8
 class Row(NamedTuple):
     """One thing that could be meant."""
 
-    text: str
-    help: str = ""
+    text: Shown
+    help: Shown = safe("")
     insert: str = ""
     """What is put in place of what was typed; empty for `text`."""
     runs: bool = False
@@ -81,9 +81,9 @@ class Menu(Widget):
             line.append(name, self.look.style("accent" if marked else "text", on=ground, bold=marked))
             pad = wide - cell_len(name) + 2
             if row.help and width - wide - 5 > 8:
-                line.append(" " * pad, self.look.style(on=ground))
+                line.append(safe(" " * pad), self.look.style(on=ground))
                 line.append(clipped(row.help, width - wide - 5), self.look.style("dim", on=ground))
-            line.append(" " * max(0, width - cell_len(line.plain)), self.look.style(on=ground))
-            text.append_text(Text("\n") if at else Text())
+            line.append(safe(" " * max(0, width - cell_len(line.plain))), self.look.style(on=ground))
+            text.append_text(Text(safe("\n")) if at else Text())
             text.append_text(line)
         return text

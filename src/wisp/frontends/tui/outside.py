@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from wisp.host.showing import one_line
+from wisp.host.showing import Shown, one_line, safe
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
@@ -33,22 +33,23 @@ def listen(app: WispApp) -> None:
 def title(app: WispApp) -> None:
     """Name the folder in the title, and mark it while a run is in progress (OSC 0)."""
     if app.talk is not None:
-        plain = one_line(app.talk.client.snapshot().cwd.rsplit("/", 1)[-1], 60)
-        _tell(app, f"\x1b]0;{'* ' if app.working else ''}wisp {plain}\x07")
+        folder = app.talk.client.snapshot().cwd.rsplit("/", 1)[-1]
+        _tell(app, "0", one_line(f"{'* ' if app.working else ''}wisp {folder}", 70))
 
 
 def progress(app: WispApp, working: bool) -> None:
     """Show that something is worked on (OSC 9;4, where a terminal knows that)."""
-    _tell(app, f"\x1b]9;4;{3 if working else 0};0\x07")
+    _tell(app, "9;4", safe(f"{3 if working else 0};0"))
 
 
 def call_back(app: WispApp, why: str) -> None:
     """Ring and notify (OSC 9), where the terminal is known not to have the focus."""
     if not app.app_focus:
         app.bell()
-        _tell(app, f"\x1b]9;wisp: {one_line(why)}\x07")
+        _tell(app, "9", one_line(f"wisp: {why}"))
 
 
-def _tell(app: WispApp, sequence: str) -> None:
+def _tell(app: WispApp, what: Literal["0", "9", "9;4"], words: Shown) -> None:
+    """One operating system command (ECMA-48, 8.3.89) with words on one line."""
     if app._driver is not None and not app.is_headless:
-        app._driver.write(sequence)
+        app._driver.write(f"\x1b]{what};{words}\x07")

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group, RenderableType
+from rich.console import ConsoleRenderable, Group
 from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
 from wisp.frontends.tui import keys
+from wisp.frontends.tui.lines import Text
 from wisp.frontends.tui.look import Look
 from wisp.frontends.tui.picker import Page
 from wisp.host.queries import GetContext, GetMcp, GetSkills
-from wisp.host.showing import one_line, safe
+from wisp.host.showing import Shown, flat, named, one_line, safe
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
@@ -47,7 +47,7 @@ async def page(app: WispApp, talk: Talk, name: str) -> bool:
     return True
 
 
-def table(look: Look, rows: Iterable[tuple[str, str, str]], wide: int = 34) -> Table:
+def table(look: Look, rows: Iterable[tuple[Shown, str, Shown]], wide: int = 34) -> Table:
     """Rows of a name, its tone and what is said of it, which is wrapped beside the name.
 
     The spaces at the beginning of a name stay where it is wrapped, so nothing of a row is among the headings.
@@ -56,89 +56,90 @@ def table(look: Look, rows: Iterable[tuple[str, str, str]], wide: int = 34) -> T
     made.add_column(max_width=wide, overflow="fold")
     made.add_column(ratio=1, overflow="fold")
     for name, tone, words in rows:
-        text = Text(name.lstrip(" "), look.style(tone or "text"))
+        text = Text(safe(name.lstrip(" ")), look.style(tone or "text"))
         indent = len(name) - len(name.lstrip(" "))
         made.add_row(Padding(text, (0, 0, 0, indent)), Text(words, look.style("dim")))
     return made
 
 
-def _head(look: Look, words: str) -> Text:
+def _head(look: Look, words: Shown) -> Text:
     return Text(words, look.style("accent", bold=True))
 
 
-async def _help(look: Look, talk: Talk) -> tuple[str, RenderableType]:
-    rows: list[tuple[str, str, str]] = []
+async def _help(look: Look, talk: Talk) -> tuple[Shown, ConsoleRenderable]:
+    rows: list[tuple[Shown, str, Shown]] = []
+    empty = safe("")
     for title, keyed in keys.KEYS:
-        rows += [(title, "accent", ""), *(("  " + key, "", does) for key, does in keyed), ("", "", "")]
-    rows.append(("Commands", "accent", ""))
+        rows.append((safe(title), "accent", empty))
+        rows += [(safe(f"  {key}"), "", safe(does)) for key, does in keyed]
+        rows.append((empty, "", empty))
+    rows.append((safe("Commands"), "accent", empty))
     for one in talk.client.commands():
-        rows.append((f"  /{one.name} {one.arguments}".rstrip(), "", safe(one.help)))
-    return "Keys and commands", table(look, rows)
+        rows.append((safe(f"  {flat(f'/{one.name} {one.arguments}')}"), "", flat(one.help)))
+    return safe("Keys and commands"), table(look, rows)
 
 
-async def _mcp(look: Look, talk: Talk) -> tuple[str, RenderableType]:
+async def _mcp(look: Look, talk: Talk) -> tuple[Shown, ConsoleRenderable]:
     found = await talk.client.query(GetMcp())
-    parts: list[RenderableType] = []
+    parts: list[ConsoleRenderable] = []
     for server in found.servers:
         parts.append(
             Text.assemble(
                 (one_line(server.name, 60), look.style("accent", bold=True)),
-                (f"  {server.status}", look.style(_tone(server.status))),
-                (f"  {server.tools} tools" if server.tools else "", look.style("dim")),
-                (f"  {one_line(server.origin, 200)}" if server.origin else "", look.style("dim")),
+                (safe(f"  {server.status}"), look.style(_tone(server.status))),
+                (safe(f"  {server.tools} tools" if server.tools else ""), look.style("dim")),
+                (safe(f"  {one_line(server.origin, 200)}" if server.origin else ""), look.style("dim")),
             )
         )
         if server.error:
-            parts.append(Text(f"  {safe(server.error)}", look.style("bad")))
+            parts.append(Text(safe(f"  {flat(server.error)}"), look.style("bad")))
         mine = [name for name in found.tools if name.startswith(f"mcp__{server.name}__")]
-        parts += [Text(f"  {safe(name.rpartition('__')[2])}", look.style("text")) for name in mine]
+        parts += [Text(safe(f"  {named(name.rpartition('__')[2])}"), look.style("text")) for name in mine]
         parts.append(Text())
-    words = "none is configured; wisp mcp add NAME -- COMMAND adds one"
-    return "MCP servers", Group(*parts) if parts else Text(words, look.style("dim"))
+    words = safe("none is configured; wisp mcp add NAME -- COMMAND adds one")
+    return safe("MCP servers"), Group(*parts) if parts else Text(words, look.style("dim"))
 
 
-async def _skills(look: Look, talk: Talk) -> tuple[str, RenderableType]:
+async def _skills(look: Look, talk: Talk) -> tuple[Shown, ConsoleRenderable]:
     found = await talk.client.query(GetSkills())
-    rows = (
-        (f"/{safe(row['name'])} {safe(row['arguments'])}".rstrip(), "", _said(row)) for row in found.skills
-    )
-    notes = [Text(f"! {safe(note)}", look.style("warn")) for note in found.notes]
-    return "Skills and commands", Group(table(look, rows), *notes)
+    rows = ((flat(f"/{row['name']} {row['arguments']}"), "", _said(row)) for row in found.skills)
+    notes = [Text(flat(f"! {note}"), look.style("warn")) for note in found.notes]
+    return safe("Skills and commands"), Group(table(look, rows), *notes)
 
 
 def _tone(status: str) -> str:
     return "good" if status in GOOD else "bad" if status in BAD else "warn" if status == "missing" else "dim"
 
 
-def _said(row: Any) -> str:
-    return f"{one_line(row['description'], 400) or row['kind']}  ({safe(row['source'])})"
+def _said(row: Any) -> Shown:
+    return safe(f"{one_line(row['description'] or row['kind'], 400)}  ({named(row['source'])})")
 
 
-async def _settings(look: Look, talk: Talk) -> tuple[str, RenderableType]:
+async def _settings(look: Look, talk: Talk) -> tuple[Shown, ConsoleRenderable]:
     rows = await talk.client.around.settings()
-    set_: list[tuple[str, str, str]] = []
-    rest: list[tuple[str, str, str]] = []
+    set_: list[tuple[Shown, str, Shown]] = []
+    rest: list[tuple[Shown, str, Shown]] = []
     for row in rows:
         value, built_in = row["value"], row["origin"] == "built in"
-        words = f"{one_line(str(value), 300)}" + ("" if built_in else f"   from {safe(str(row['origin']))}")
-        (rest if built_in else set_).append((safe(str(row["name"])), "" if built_in else "good", words))
-    parts: list[RenderableType] = [_head(look, "Set"), table(look, set_), Text()] if set_ else []
-    last = Text("wisp config set NAME VALUE changes one; /reload takes it", look.style("dim"))
-    return "Settings", Group(*parts, _head(look, "As built in"), table(look, rest), Text(), last)
+        words = safe(one_line(str(value), 300) + ("" if built_in else f"   from {named(str(row['origin']))}"))
+        (rest if built_in else set_).append((named(str(row["name"])), "" if built_in else "good", words))
+    parts: list[ConsoleRenderable] = [_head(look, safe("Set")), table(look, set_), Text()] if set_ else []
+    last = Text(safe("wisp config set NAME VALUE changes one; /reload takes it"), look.style("dim"))
+    return safe("Settings"), Group(*parts, _head(look, safe("As built in")), table(look, rest), Text(), last)
 
 
-async def _doctor(look: Look, talk: Talk) -> tuple[str, RenderableType]:
+async def _doctor(look: Look, talk: Talk) -> tuple[Shown, ConsoleRenderable]:
     rows = await talk.client.around.doctor()
-    return "What works here", table(
+    return safe("What works here"), table(
         look,
         (
-            (f"{row['status']:8} {safe(row['name'])}", _tone(row["status"]), safe(row["detail"]))
+            (named(f"{row['status']:8} {row['name']}"), _tone(row["status"]), flat(row["detail"]))
             for row in rows
         ),
     )
 
 
-async def _context(look: Look, talk: Talk) -> tuple[str, RenderableType]:
+async def _context(look: Look, talk: Talk) -> tuple[Shown, ConsoleRenderable]:
     found = await talk.client.query(GetContext())
     head = f"about {found.total:,} tokens ({'by the last count' if found.measured else 'estimated'})"
     if found.window:
@@ -152,17 +153,17 @@ async def _context(look: Look, talk: Talk) -> tuple[str, RenderableType]:
     for kind, tokens in sorted(kinds.items(), key=lambda item: -item[1]):
         bar = "█" * max(1, round(BAR * tokens / most)) if tokens else ""
         rows.add_row(
-            Text(kind.replace("_", " "), look.style()),
-            Text(f"{tokens:,}", look.style("dim"), justify="right"),
-            Text(bar, look.style("accent")),
+            Text(flat(kind.replace("_", " ")), look.style()),
+            Text(safe(f"{tokens:,}"), look.style("dim"), justify="right"),
+            Text(safe(bar), look.style("accent")),
         )
-    named = [part for part in found.parts if not part.message_id]
+    whole = [part for part in found.parts if not part.message_id]
     largest = sorted((part for part in found.parts if part.message_id), key=lambda part: -part.tokens)[
         :LARGEST
     ]
-    parts: list[RenderableType] = [Text(head, look.style()), Text(), rows]
-    for title, some in (("Parts", named), ("Largest messages", largest)):
+    parts: list[ConsoleRenderable] = [Text(safe(head), look.style()), Text(), rows]
+    for title, some in (("Parts", whole), ("Largest messages", largest)):
         if some:
-            lines = ((f"{part.tokens:,}", "dim", one_line(part.name, 300)) for part in some)
-            parts += [Text(), _head(look, title), table(look, lines)]
-    return "What the next request holds", Group(*parts)
+            lines = ((safe(f"{part.tokens:,}"), "dim", one_line(part.name, 300)) for part in some)
+            parts += [Text(), _head(look, safe(title)), table(look, lines)]
+    return safe("What the next request holds"), Group(*parts)

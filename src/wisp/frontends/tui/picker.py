@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from rich.console import RenderableType
-from rich.text import Text
+from rich.console import ConsoleRenderable
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -21,20 +20,20 @@ from textual.widgets import Input
 
 from wisp.frontends.tui.bars import Bar
 from wisp.frontends.tui.field import Field
-from wisp.frontends.tui.lines import blank, clipped, lines_of
+from wisp.frontends.tui.lines import Text, blank, clipped, lines_of
 from wisp.frontends.tui.look import Look
 from wisp.frontends.tui.rank import matching
-from wisp.host.showing import one_line
+from wisp.host.showing import Shown, one_line, safe
 
-LEAVE = "Esc leaves"
+LEAVE = safe("Esc leaves")
 
 
 class Item(NamedTuple):
     """One row."""
 
     id: str
-    text: str
-    side: str = ""
+    text: Shown
+    side: Shown = safe("")
     """At the right edge."""
     more: str = ""
     """Searched too."""
@@ -94,7 +93,7 @@ class Rows(Widget):
         at = first + y
         if not 0 <= at < len(self.items):
             said = self.nothing if y == 0 and not self.items else ""
-            empty = Text(f"  {said}", self.look.style("dim"))
+            empty = Text(safe(f"  {said}"), self.look.style("dim"))
             return (lines_of(empty, width, self.look.style()) or [blank(width, self.look.style())])[0]
         item, marked = self.items[at], at == self.at
         on = "panel" if marked else ""
@@ -102,7 +101,7 @@ class Rows(Widget):
         text = Text(self.look.pointer(marked), self.look.style("accent", on=on), no_wrap=True)
         text.append(clipped(item.text, max(1, width - len(side) - 4)), self.look.style(on=on, bold=marked))
         if side:
-            text.append(" " * max(1, width - text.cell_len - len(side) - 1), self.look.style(on=on))
+            text.append(safe(" " * max(1, width - text.cell_len - len(side) - 1)), self.look.style(on=on))
             text.append(side, self.look.style("dim", on=on))
         return lines_of(text, width, self.look.style(on=on))[0]
 
@@ -112,7 +111,7 @@ class Rows(Widget):
         self.step(first + event.y - self.at)
 
 
-def headed(look: Look, heading: str, hint: str, width: int) -> Text:
+def headed(look: Look, heading: Shown, hint: Shown, width: int) -> Text:
     """The first line of a page: its heading and its keys, of which a narrow window has the way out alone.
 
     Args:
@@ -123,10 +122,10 @@ def headed(look: Look, heading: str, hint: str, width: int) -> Text:
     """
     text = Text(no_wrap=True).append(heading, look.style("accent", bold=True))
     if hint.startswith(LEAVE) and text.cell_len + len(f"   {LEAVE}") > width - 2:
-        hint = LEAVE.partition(" ")[0]
+        hint = safe(LEAVE.partition(" ")[0])
         if text.cell_len > width - 2:  # it is cut in any case
             text.truncate(max(1, width - 2 - len(f"   {hint}")), overflow="ellipsis")
-    return text.append(f"   {hint}", look.style("dim"))
+    return text.append(safe(f"   {hint}"), look.style("dim"))
 
 
 class Pane(Widget):
@@ -134,15 +133,15 @@ class Pane(Widget):
 
     DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; padding: 0 1; }"
 
-    def __init__(self, look: Look, text: RenderableType | None = None) -> None:
+    def __init__(self, look: Look, text: ConsoleRenderable | None = None) -> None:
         super().__init__()
         self.look = look
         self.at = 0
-        self._shown: RenderableType = text or Text()
+        self._shown: ConsoleRenderable = text or Text()
         self._strips: list[Strip] = []
         self._for = -1
 
-    def show(self, text: RenderableType) -> None:
+    def show(self, text: ConsoleRenderable) -> None:
         """Show another text from its beginning."""
         self._shown, self.at, self._for = text, 0, -1
         self.refresh()
@@ -206,7 +205,7 @@ class Picker(ModalScreen[Item | None]):
     def __init__(
         self,
         look: Look,
-        title: str,
+        title: Shown,
         items: Sequence[Item],
         *,
         preview: Preview | None = None,
@@ -240,14 +239,14 @@ class Picker(ModalScreen[Item | None]):
         self._title()
         self._show_more()
 
-    def _title(self, words: str = "") -> None:
+    def _title(self, words: Shown | None = None) -> None:
         tab = f" · Tab {self._other[0]}" if self._other else ""
         acts = "".join(
             f" · {key[:-1].capitalize()}{key[-1].upper()} {act.name}"
             for key, act in self._acts.items()
             if act.name
         )
-        hint = words or f"{LEAVE} · Enter takes{tab}{acts}"
+        hint = words or safe(f"{LEAVE} · Enter takes{tab}{acts}")
         self.query_one("#title", Bar).show(headed(self.look, self._heading, hint, self.app.size.width))
 
     def say(self, words: str) -> None:
@@ -344,7 +343,7 @@ class Page(ModalScreen[None]):
         Binding("pagedown,space", "move(15)", show=False, priority=True),
     ]
 
-    def __init__(self, look: Look, title: str, text: RenderableType) -> None:
+    def __init__(self, look: Look, title: Shown, text: ConsoleRenderable) -> None:
         super().__init__()
         self.look = look
         self._heading, self._body = title, text

@@ -16,15 +16,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from rich.color import Color
-from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
 from wisp.frontends.tui.driver import CELL, ScreenDriver
 from wisp.frontends.tui.entries import Entry
-from wisp.frontends.tui.lines import clipped, fitted
+from wisp.frontends.tui.lines import Segment, clipped, fitted, space
 from wisp.frontends.tui.look import Look
-from wisp.host.showing import one_line
+from wisp.host.showing import Shown, one_line, safe
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
@@ -147,17 +146,17 @@ class Picture(Entry):
         """A line, and rows of placeholders where the terminal shows something in their place."""
         rows = self._rows(max(1, width - 5)) if width > 12 and self._pictures.wanted() else []
         size = f", {self._pixels[0]} × {self._pixels[1]}" if self._pixels else ""
-        words = clipped(f"  {look.mark('picture')} {self._name}  {self._kind}{size}", width)
+        words = clipped(safe(f"  {look.mark('picture')} {self._name}  {self._kind}{size}"), width)
         return [
             fitted([Segment(words, look.style("dim"))], width, look.style()),
-            *(fitted([Segment("    ", look.style()), Segment(*row)], width, look.style()) for row in rows),
+            *(fitted([space(4, look.style()), Segment(*row)], width, look.style()) for row in rows),
         ]
 
     def plain(self) -> str:
         """See `Entry.plain`."""
         return self._name
 
-    def _rows(self, width: int) -> list[tuple[str, Style]]:
+    def _rows(self, width: int) -> list[tuple[Shown, Style]]:
         data = ""
         if not self._number:
             data = self._load()
@@ -172,7 +171,7 @@ class Picture(Entry):
             self._placed = placed
             self._load = str  # it is with the terminal now
         style = Style(color=Color.from_rgb(*self._number.to_bytes(3)))
-        return [(PLACE + MARKS[row] + MARKS[0] + PLACE * (columns - 1), style) for row in range(rows)]
+        return [(safe(PLACE + MARKS[row] + MARKS[0] + PLACE * (columns - 1)), style) for row in range(rows)]
 
 
 def png_size(data: str) -> tuple[int, int] | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wisp.host.showing import safe
+
 STOPPING = "stopping the command"
 """While this is said, the next press is meant for the run."""
 
@@ -65,7 +67,7 @@ def interrupt(app: WispApp, *, twice: bool) -> None:
     if marked := app.composer.selected_text:
         from wisp.frontends.tui.bringing import copied
 
-        app.keep(copied(app, marked))
+        app.keep(copied(app, safe(marked)))
         app.composer.move_cursor(app.composer.cursor_location)
         return
     if twice:

@@ -8,16 +8,15 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from wisp.frontends.tui.asking import ask_trust
 from wisp.frontends.tui.changes import show_changes
+from wisp.frontends.tui.lines import Text
 from wisp.frontends.tui.pages import page
 from wisp.frontends.tui.past import told
 from wisp.frontends.tui.picker import Act, Item, Picker, leave
 from wisp.frontends.tui.pressing import find
 from wisp.host.client import CommandRefused
-from wisp.host.showing import one_line, safe
+from wisp.host.showing import Shown, beginning, flat, one_line, safe
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
@@ -75,7 +74,7 @@ async def _sessions(app: WispApp, talk: Talk) -> bool:
             Item(
                 info.id,
                 one_line(info.name or info.title or "(empty)", 200),
-                (f"{one_line(info.cwd, 60)}  " if everywhere else "") + _when(info.modified),
+                safe((f"{one_line(info.cwd, 60)}  " if everywhere else "") + _when(info.modified)),
                 info.id,
             )
             for info in found
@@ -90,7 +89,7 @@ async def _sessions(app: WispApp, talk: Talk) -> bool:
         text = Text()
         for entry in told(messages):
             style = app.look.style("accent" if type(entry).__name__ == "Said" else "text")
-            text.append(f"{safe(entry.plain())[:1500]}\n\n", style)
+            text.append(safe(f"{beginning(safe(entry.plain()), 1500)}\n\n"), style)
         return text
 
     async def everywhere() -> list[Item]:
@@ -102,7 +101,7 @@ async def _sessions(app: WispApp, talk: Talk) -> bool:
 
     picker = Picker(
         app.look,
-        "Conversations",
+        safe("Conversations"),
         await items(everywhere=False),
         preview=preview,
         other=("all folders", everywhere),
@@ -184,14 +183,14 @@ async def _tree(app: WispApp, talk: Talk) -> bool:
         label = f" [{one_line(entry.label, 30)}]" if entry.label else ""
         who = {"user": "you", "assistant": "model", "tool_result": "tool"}.get(entry.kind, entry.kind)
         words = f"{'  ' * entry.depth}{sign} {who}: {one_line(entry.text, 200)}{label}"
-        items.append(Item(str(entry.number), words, str(entry.number)))
+        items.append(Item(str(entry.number), safe(words), safe(str(entry.number))))
         mark = number if entry.leaf else mark
 
     def chosen(item: Item | None) -> None:
         if item is not None:
             app.keep(talk.slash(f"/tree go {item.id}"))
 
-    app.push_screen(Picker(app.look, "Branches: go on from a message", items, mark=mark), chosen)
+    app.push_screen(Picker(app.look, safe("Branches: go on from a message"), items, mark=mark), chosen)
     return True
 
 
@@ -201,7 +200,7 @@ async def _models(app: WispApp, talk: Talk) -> bool:
     items = [
         Item(
             f"{row.get('provider')}/{row.get('model')}",
-            f"{one_line(str(row.get('provider')), 40)}/{one_line(str(row.get('model')), 80)}",
+            safe(f"{one_line(str(row.get('provider')), 40)}/{one_line(str(row.get('model')), 80)}"),
             _facts(row),
         )
         for row in rows
@@ -216,11 +215,11 @@ async def _models(app: WispApp, talk: Talk) -> bool:
     now = talk.client.snapshot()
     here = f"{now.provider}/{now.model}"
     mark = next((n for n, item in enumerate(items) if item.id == here), 0)
-    app.push_screen(Picker(app.look, f"Models (now {here})", items, mark=mark), chosen)
+    app.push_screen(Picker(app.look, flat(f"Models (now {here})"), items, mark=mark), chosen)
     return True
 
 
-def _facts(row: Any) -> str:
+def _facts(row: Any) -> Shown:
     """Window and price of a model, as far as they are known."""
     parts = []
     if window := row.get("context_window"):
@@ -230,7 +229,7 @@ def _facts(row: Any) -> str:
         parts.append(f"${price['input']:g} in, ${price['output']:g} out a million")
     if row.get("status"):
         parts.append(str(row["status"]))
-    return " · ".join(parts)
+    return flat(" · ".join(parts))
 
 
 async def sent_before(app: WispApp, talk: Talk) -> None:
@@ -242,7 +241,7 @@ async def sent_before(app: WispApp, talk: Talk) -> None:
         if item is not None:
             app.composer.put(item.id)
 
-    app.push_screen(Picker(app.look, "Sent before", items), chosen)
+    app.push_screen(Picker(app.look, safe("Sent before"), items), chosen)
 
 
 def _when(seconds: float) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wisp.frontends.tui.menu import Row
 from wisp.frontends.tui.rank import ranked
-from wisp.host.showing import shown
+from wisp.host.showing import flat, safe, shown
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
@@ -36,7 +36,9 @@ def commands(typed: str, known: list[SlashCommand]) -> list[Row]:
         row for row in rows if row not in first and row not in more and len(word) > 2 and word in row[1]
     ]
     return [
-        Row(f"/{name} {arguments}".rstrip(), help_, f"/{name} " if arguments else f"/{name}", not arguments)
+        Row(
+            flat(f"/{name} {arguments}"), flat(help_), f"/{name} " if arguments else f"/{name}", not arguments
+        )
         for name, help_, arguments in [*first, *more, *helped]
     ]
 
@@ -44,7 +46,7 @@ def commands(typed: str, known: list[SlashCommand]) -> list[Row]:
 def files(typed: str, known: list[str]) -> list[Row]:
     """Files that could be meant by what was typed after `@`."""
     return [
-        Row(shown(path).replace("\n", "\\n").replace("\t", "\\t"), insert="@" + quoted(path))
+        Row(safe(shown(path).replace("\n", "\\n").replace("\t", "\\t")), insert="@" + quoted(path))
         for path in ranked(typed, known)
     ]
 

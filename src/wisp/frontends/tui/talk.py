@@ -19,6 +19,7 @@ from wisp.host.client import CommandRefused, ConversationClient
 from wisp.host.commands import AnyCommand, Cancel, Configure, FollowUp, Prompt, QueuePop, Shell, Steer
 from wisp.host.events import AgentCompleted, QueueUpdated
 from wisp.host.mentions import mentions
+from wisp.host.showing import safe
 
 if TYPE_CHECKING:
     from wisp.frontends.tui.app import WispApp
@@ -179,7 +180,7 @@ class Talk:
         if reply.copy:
             from wisp.frontends.tui.bringing import copied
 
-            await copied(self.app, reply.copy)
+            await copied(self.app, safe(reply.copy))
         self.past.end()
         self.app.opened()
         if reply.leave:

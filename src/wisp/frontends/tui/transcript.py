@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.geometry import Offset, Region, Size
@@ -17,9 +16,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from wisp.frontends.tui.entries import Entry, Said
-from wisp.frontends.tui.lines import blank
+from wisp.frontends.tui.lines import Segment, blank, restyled
 from wisp.frontends.tui.look import Look
 from wisp.frontends.tui.quick import QuickScreen
+from wisp.host.showing import safe
 
 WHEEL = 3
 """Lines that one step of the wheel moves."""
@@ -290,7 +290,7 @@ class Transcript(Widget):
         base = self.look.style()
         if y >= len(rows):
             return Strip.blank(self.size.width, base)
-        mark = Segment("▐" if y in self._thumb else " ", self.look.style("dim"))
+        mark = Segment(safe("▐" if y in self._thumb else " "), self.look.style("dim"))
         strip = self._highlighted(rows[y][1], y) if self._mark is not None else rows[y][1]
         return Strip([*strip, mark], self._inner + 1)
 
@@ -383,7 +383,7 @@ class Transcript(Widget):
         if span is None:
             return strip
         reverse = Style(reverse=True)
-        middle = [Segment(s.text, (s.style or reverse) + reverse) for s in strip.crop(*span)]
+        middle = [restyled(s, (s.style or reverse) + reverse) for s in strip.crop(*span)]
         return Strip([*strip.crop(0, span[0]), *middle, *strip.crop(span[1], self._inner)])
 
     def on_click(self, event: events.Click) -> None:

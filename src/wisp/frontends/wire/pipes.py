@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
+from wisp.host.showing import Shown
+
 _PIECE = 4096
 """Bytes that a pipe takes without blocking where it says that it takes any (`PIPE_BUF`)."""
 _READ = 1 << 16
@@ -166,12 +168,11 @@ def own_descriptors() -> tuple[int, int]:
     return reading, writing
 
 
-def remark(descriptor: int, text: str) -> None:
+def remark(descriptor: int, text: Shown) -> None:
     """Write a line for a person, unless nobody takes it: what is not read must not hold up what is."""
-    shown = "".join(char if char.isprintable() else " " for char in text)
     with suppress(OSError):
         if _ready(descriptor, select.POLLOUT):
-            os.write(descriptor, shown.encode("utf-8", "replace")[: _PIECE - 1] + b"\n")
+            os.write(descriptor, text.encode("utf-8", "replace")[: _PIECE - 1] + b"\n")
 
 
 def _ready(descriptor: int, what: int) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from wisp.workspace.rulefiles import NAMES
+
 _LIBRARIES = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/nix/store", "/gnu/store")
-_IGNORED_BY = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
 
 
 def looking(bwrap: str, program: str, root: int, at: str, cwd: str, filter_: int) -> list[str]:
@@ -52,8 +53,8 @@ def _above(path: str) -> Sequence[str]:
     words: list[str] = []
     while path != "/":
         path = os.path.dirname(path)
-        for name in _IGNORED_BY:
-            place = os.path.join(path, name)
+        for name in NAMES:
+            place = os.path.join(path, os.fsdecode(name))
             if os.path.isfile(place) and not os.path.islink(place):
                 words += ["--ro-bind-try", place, place]
     return words
