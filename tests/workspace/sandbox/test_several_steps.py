@@ -128,6 +128,34 @@ def test_a_link_that_was_replaced_is_told_as_new() -> None:
     each_user(work)
 
 
+def test_what_is_hidden_in_a_workspace_cannot_be_moved_into_sight(
+    tmp_path: Path, need: Callable[[str], str]
+) -> None:
+    """A home is the workspace: wisp's own settings in it, and places of credentials, are two folders down."""
+    for name in (".config/wisp", ".config/gh", "made"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "token").write_text("secret\n")
+    hide = (str(tmp_path / ".config/wisp"), str(tmp_path / "made/state/wisp"))
+    box = Box(
+        Workspace(str(tmp_path)),
+        BoxSettings(home=str(tmp_path), hide=hide),
+        os.path.dirname(need("bwrap")) + ":/usr/bin:/bin",
+        lambda: 0.0,
+        lambda: 0,
+    )
+    said = bytearray()
+    for command in (
+        "mv .config c2; mkdir -p .config/wisp made/state/wisp",
+        "cat */*/token .*/*/token made/token; echo evil > .config/wisp/settings; echo evil > made/state/wisp/settings",
+    ):
+        argv = ["/bin/bash", "-c", command]
+        box.run(argv, env={"PATH": "/usr/bin:/bin"}, timeout=30, stop=StopToken(), output=said.extend)
+    box.close()
+    assert said.count(b"secret") == 1, said  # the one that is not hidden
+    assert not list(tmp_path.rglob("settings")), said
+    assert not (tmp_path / "made/state").exists()
+
+
 def test_a_workspace_that_is_shut_is_opened_again(boxed: Boxed) -> None:
     def work(make: Callable[[], Site]) -> None:
         site = make()

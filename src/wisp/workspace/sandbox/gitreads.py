@@ -46,11 +46,12 @@ def named(configs: Sequence[str], folders: Sequence[str]) -> Iterator[tuple[str,
                     if including:
                         todo.append(place)
                 elif including or (key.lower() == b"hookspath" and base != folders[0]):
-                    first = _first_missing(place)
+                    first = first_missing(place)
                     yield first, "file" if including and first == place else "folder"
 
 
-def _first_missing(place: str) -> str:
+def first_missing(place: str) -> str:
+    """The first of the folders on the way to it, or itself, that is not there."""
     while not os.path.lexists(above := os.path.dirname(place)):
         place = above
     return place

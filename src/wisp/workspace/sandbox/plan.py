@@ -15,6 +15,7 @@ from typing import NamedTuple
 from wisp.workspace.root import Root
 from wisp.workspace.sandbox import gitdirs, hidden
 from wisp.workspace.sandbox.bubblewrap import Kind, Mount, Spec
+from wisp.workspace.sandbox.gitreads import first_missing
 from wisp.workspace.sandbox.standins import Standins
 from wisp.workspace.sandbox.watch import MASKED, SHELL_NAMES
 
@@ -85,6 +86,12 @@ def plan(
     covered = [mount.path for mount in mounts if mount.kind in ("hide", "empty", "private")]
     mounts += [Mount(path, "hide") for path in hidden.sockets(covered, roots)]
     mounts += _protected(grant, found, roots, standins, staged, covered)
+    for path in grant.hide:
+        place = first_missing(path)
+        if not os.path.lexists(path) and _beneath(place, roots) and standins.folder(place):
+            mounts.append(Mount(place, "empty"))  # a command is not to make it either
+    closed = {mount.path for mount in mounts if mount.kind in ("read", "empty")} | set(covered)
+    mounts += [Mount(path, "write") for path in pins(mounts, roots, closed)]
     for root, fd in spare.items():
         mounts += _unlisted(root, [mount.path for mount in mounts if mount.kind == "empty"], fd)
     given = environment(env) | (_PROXIED if grant.hosts else {})
@@ -138,9 +145,7 @@ def _protected(
             if any(real.startswith(root + "/") for root in roots) and os.path.lexists(real):
                 mounts.append(Mount(real, "read"))
     own = {mount.path for mount in gits if mount.kind == "write" and "/.git/worktrees/" in mount.path}
-    mounts += [mount for mount in gits if mount.kind != "read" or mount.path not in own]
-    closed = {mount.path for mount in mounts if mount.kind in ("read", "empty")} | set(covered)
-    return [*mounts, *(Mount(path, "write") for path in pins(mounts, roots, closed))]
+    return mounts + [mount for mount in gits if mount.kind != "read" or mount.path not in own]
 
 
 def _git(path: str, roots: Sequence[str], standins: Standins, covered: Sequence[str]) -> list[Mount]:
