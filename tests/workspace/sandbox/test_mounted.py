@@ -13,6 +13,7 @@ from wisp.workspace.sandbox import seccomp
 from wisp.workspace.sandbox.bubblewrap import Kind, Mount, Spec
 from wisp.workspace.sandbox.launch import Job, NotStarted, launch
 from wisp.workspace.sandbox.mounted import astray
+from wisp.workspace.sandbox.standins import STAMP, Standins
 from wisp.workspace.stop import StopToken
 
 
@@ -61,6 +62,20 @@ def test_a_link_in_the_place_of_a_folder_that_is_mounted_leads_nowhere(
         _run(bwrap, top, mounts, harm, exchange)
     assert not (outside / "x").exists()
     assert not (top / "other/x").exists()
+
+
+def test_nothing_is_made_to_stand_in_or_taken_away_through_a_link(tmp_path: Path) -> None:
+    for name in ("n", "outside"):
+        (tmp_path / name).mkdir()
+    with Standins() as standins:
+        assert standins.folder(str(tmp_path / "n/kept"))
+        (tmp_path / "outside/kept").mkdir()
+        os.utime(tmp_path / "outside/kept", ns=(STAMP, STAMP))
+        (tmp_path / "n").rename(tmp_path / "away")
+        (tmp_path / "n").symlink_to("outside")
+        assert not standins.folder(str(tmp_path / "n/x"))
+        assert not standins.file(str(tmp_path / "n/y"), b"")
+    assert os.listdir(tmp_path / "outside") == ["kept"]
 
 
 def test_another_file_system_below_a_folder_is_no_exchange() -> None:

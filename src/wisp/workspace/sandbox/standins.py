@@ -7,12 +7,20 @@ of this or another process, still needs it.  What a killed process left is known
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import os
+import sys
 import threading
+from collections.abc import Iterator
 
 STAMP = 86_400_000_000_321
 """Modification time, in nanoseconds since 1970, that marks what was made here."""
+
+_ITSELF = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Standins:
@@ -54,8 +62,9 @@ class Standins:
     def _hold(self, path: str, content: bytes | None) -> bool:
         for _ in range(8):
             try:
-                _make(path, content)
-                fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                with _folder_of(path) as (folder, name):
+                    _make(folder, name, content)
+                    fd = os.open(name, _ITSELF, dir_fd=folder)
             except FileNotFoundError:
                 if not os.path.isdir(os.path.dirname(path)):
                     return False
@@ -64,7 +73,7 @@ class Standins:
                 return False
             try:
                 fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                if _same(path, fd) and is_standin(os.fstat(fd)):
+                if _same(os.lstat(path), fd) and is_standin(os.fstat(fd)):
                     self._held.append((path, fd, content))
                     return True
             except OSError:
@@ -87,30 +96,48 @@ def _close(fds: list[int]) -> None:
         os.close(fd)
 
 
-def _make(path: str, content: bytes | None) -> None:
+@contextlib.contextmanager
+def _folder_of(path: str) -> Iterator[tuple[int, str]]:
+    """A handle of the folder `path` is in, and its name there; fails where a link has come in the way.
+
+    A command that still runs could lead us out of the workspace otherwise.
+    """
+    folder, name = os.path.split(path)
+    fd = os.open(folder, _FOLDER)
+    try:
+        if sys.platform == "linux" and os.readlink(f"/proc/self/fd/{fd}") != folder:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
+        yield fd, name
+    finally:
+        os.close(fd)
+
+
+def _make(folder: int, name: str, content: bytes | None) -> None:
     try:
         if content is None:
-            os.mkdir(path, 0o755)
+            os.mkdir(name, 0o755, dir_fd=folder)
         else:
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+            fd = os.open(name, _NEW, 0o644, dir_fd=folder)
             try:
                 os.write(fd, content)
             finally:
                 os.close(fd)
     except FileExistsError:
         return
-    os.utime(path, ns=(STAMP, STAMP), follow_symlinks=False)
+    os.utime(name, ns=(STAMP, STAMP), dir_fd=folder, follow_symlinks=False)
 
 
 def _remove(path: str, fd: int, content: bytes | None) -> None:
-    if not _same(path, fd) or not is_standin(os.fstat(fd)):
-        return
-    if content is None:
-        os.rmdir(path)
-    elif os.pread(fd, 64, 0) == content:
-        os.unlink(path)
+    with _folder_of(path) as (folder, name):
+        there = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if not _same(there, fd) or not is_standin(os.fstat(fd)):
+            return
+        if content is None:
+            os.rmdir(name, dir_fd=folder)
+        elif os.pread(fd, 64, 0) == content:
+            os.unlink(name, dir_fd=folder)
 
 
-def _same(path: str, fd: int) -> bool:
-    there, held = os.lstat(path), os.fstat(fd)
+def _same(there: os.stat_result, fd: int) -> bool:
+    held = os.fstat(fd)
     return (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)
