@@ -277,11 +277,17 @@ def test_no_place_in_the_shared_temporary_folder_can_be_prepared_by_others() -> 
     def work(make: Callable[[], Site]) -> None:
         for config in CONFIGS[1:]:  # there a command sees the real one, while the agent has its files open
             common = Path(tempfile.gettempdir())
-            told = [
-                set(make().bash(config, "auto", f"ls -A {common}", person=Consent()).text.split())
-                for _ in range(2)
-            ]
-            ours = [names - set(os.listdir(common)) - {"exit", "code:", "0"} for names in told]
+            told = []
+            for _ in range(2):
+                site = make()
+                assert (
+                    site.bash(
+                        config, "auto", f"find {common} -maxdepth 1 -printf '%f\\0' > seen", person=Consent()
+                    ).code
+                    == ""
+                )
+                told.append(set((site.work / "seen").read_text().split("\0")))
+            ours = [names - {"", common.name, *os.listdir(common)} for names in told]
             assert not ours[0] & ours[1], "nothing has a name that can be known before"
         names = []
         for _ in range(2):

@@ -74,9 +74,8 @@ class Stopper:
         self._client: HostClient | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._loop = asyncio.get_running_loop()
-        for number in signals.heeded():
-            with suppress(ValueError, NotImplementedError, RuntimeError):
-                self._loop.add_signal_handler(number, self._stop, number)
+        with suppress(ValueError):  # not the main thread, which alone has signals
+            signals.take(self._told)
         for number in signals.came:
             self._stop(number)
 
@@ -86,11 +85,11 @@ class Stopper:
 
     def done(self) -> None:
         """The outcome is about to be told: a signal changes nothing any more, until the process is gone."""
-        for number in signals.CODES:
-            with suppress(ValueError, NotImplementedError, RuntimeError):
-                self._loop.remove_signal_handler(number)
-        with suppress(ValueError):  # not the main thread, which alone has signals
+        with suppress(ValueError):
             signals.ignore()
+
+    def _told(self, number: Signals) -> None:
+        self._loop.call_soon_threadsafe(self._stop, number)
 
     def _stop(self, number: Signals) -> None:
         if not self.reason:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from signal import Signals
 
@@ -48,6 +48,22 @@ def arm() -> None:
     """From here on a signal is kept."""
     for number in heeded():
         signal.signal(number, _take)
+
+
+def take(told: Callable[[Signals], object]) -> None:
+    """From here on `told` hears of each signal; once it cannot (RuntimeError), a signal ends the process.
+
+    Not by the event loop's own way: where that gives a signal back, it has its deadly default for a moment.
+    """
+
+    def hear(number: int, frame: object) -> None:
+        try:
+            told(Signals(number))
+        except RuntimeError:  # the loop is closed
+            os._exit(CODES[Signals(number)])
+
+    for number in heeded():
+        signal.signal(number, hear)
 
 
 @contextmanager
