@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
@@ -38,8 +39,9 @@ class SignalGate:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.caught = self.caught or number
-        # A signal may fall between the making of a coroutine and its first step; that is no mistake.
+        # A signal may leave a coroutine before its first step, or a transport half made; that is no mistake.
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        sys.unraisablehook = lambda _: None
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
