@@ -24,6 +24,7 @@ from pathlib import Path
 from wisp.workspace.box import Box, BoxSettings
 from wisp.workspace.process import run
 from wisp.workspace.root import Workspace
+from wisp.workspace.sandbox import runner  # noqa: F401  (loaded before the user changes)
 from wisp.workspace.sandbox.bubblewrap import arguments, packed
 from wisp.workspace.sandbox.plan import Grant, plan
 from wisp.workspace.sandbox.probe import descriptor
