@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 TRIES = 3
 """How often a box is planned anew when what was to be covered vanished meanwhile."""
-_Identity = tuple[int, int, str]
 OPENED = 8
 """How deep folders that a command shut are opened again; what is shut below stays so, unwritable."""
+_Identity = tuple[int, int, str]
 
 
 class Boxes:

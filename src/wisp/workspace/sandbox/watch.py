@@ -139,11 +139,10 @@ class Watch:
         kept: dict[str, _Folder] = {}
         todo: deque[tuple[str, int]] = deque([(self.root, 0)])
         beyond: deque[str] = deque()
-        shut: list[str] = []
-        outgrown = bool(self._known) and self.complete
+        was_whole = bool(self._known) and self.complete
         most, further, names = (
             (MOST_GROWN, MOST_GROWN, MOST_GROWN_NAMES)
-            if outgrown
+            if was_whole
             else (MOST_FOLDERS, MOST_BEYOND, MOST_NAMES)
         )
         while todo and len(kept) < most and len(found) < names:
@@ -152,8 +151,6 @@ class Watch:
             if folder is None:
                 continue
             kept[path] = folder
-            if folder.shut:
-                shut.append(path)
             found += [f"{path}/{name}" for name in folder.names]
             places = [f"{path}/{name}" for name in folder.below]
             beyond += [f"{path}/{name}" for name in folder.skipped]
@@ -168,17 +165,16 @@ class Watch:
             if folder is None:
                 continue
             kept[path] = folder
-            if folder.shut:
-                shut.append(path)
             found += [
                 f"{path}/{name}" for name in folder.names if name in _REPOSITORY or folded(name) == ".git"
             ]
             beyond += [f"{path}/{name}" for name in (*folder.below, *folder.skipped)]
         self.complete = not todo and not beyond
-        self.outgrown |= outgrown and not self.complete
-        self._known, self.shut = kept, shut
+        self.outgrown |= was_whole and not self.complete
+        self._known = kept
+        self.shut = [path for path, folder in kept.items() if folder.shut]
         self._unwatched = [path for path, folder in kept.items() if not folder.watched]
-        found += shut
+        found += self.shut
         if not self.complete:
             found += sorted(set(filter(None, map(_still, self._found))).difference(found))
         return found
