@@ -312,7 +312,8 @@ class Runner:
                 more |= {"output": into(out), "errors": into(err)}
                 if hook.of_project and self._box is not None and self._box.prove().kind != "none":
                     ending, new = self._box.run(argv, **more)
-                    err += f"\nit made {', '.join(new)}".encode() if new else b""
+                    err += f"\nit made {', '.join(new.names)}".encode() if new.names else b""
+                    err += "".join(f"\n{words}" for words in new.said).encode()
                 else:
                     ending = run(argv, cwd=folder, now=self._clock.monotonic, **more)
         except (Refused, OSError) as exc:

@@ -19,7 +19,7 @@ from wisp.tools.render import MAX_BYTES, MAX_LINES, plain_output, plural
 from wisp.tools.schema import decode, schema_of
 from wisp.tools.target import failures
 from wisp.workspace.background import Background, Backgrounds
-from wisp.workspace.box import Box
+from wisp.workspace.box import Box, News
 from wisp.workspace.process import Ending, quiet_environment, run
 from wisp.workspace.root import Workspace
 from wisp.workspace.silence import SilenceLimit
@@ -31,6 +31,8 @@ DEFAULT_SECONDS = 120.0
 MOST_SECONDS = 600.0
 FIRST_LOOK = 0.5
 """Seconds after which a background command's first words are shown."""
+MOST_NEWS = 8
+"""Names, and sentences, that are told of what a command left."""
 _LIMITED = 'ulimit -v "$1" || exit 125; shift; exec "$@"'
 _PROGRESS_BYTES = 8192
 _PROGRESS_SECONDS = 0.05
@@ -177,7 +179,7 @@ class ShellTool:
         spool = self._spool()
         live = _Progress(context.progress, self._clock.monotonic)
         quiet = SilenceLimit(context.stop, self._silence_limit, self._clock.monotonic)
-        fresh: list[tuple[str, ...] | None] = []
+        fresh: list[News | None] = []
 
         def heard(data: bytes) -> None:
             quiet.heard()
@@ -220,7 +222,7 @@ class ShellTool:
         stop: StopToken,
         output: Callable[[bytes], object],
         stdin: int = -1,
-    ) -> tuple[Ending, tuple[str, ...] | None]:
+    ) -> tuple[Ending, News | None]:
         """Run it; how it ended, and in a sandbox the protected names that are new."""
         argv, env, forever = [self._shell, "-c", args.command], self._environment, float("inf")
         if self._memory_limit is not None:  # the hard limit too, which nothing it starts can raise
@@ -249,7 +251,7 @@ class ShellTool:
         args: ShellArguments,
         spool: Spool,
         ending: Ending,
-        fresh: tuple[str, ...] | None,
+        fresh: News | None,
         *,
         silent: bool = False,
     ) -> ToolOutcome:
@@ -276,9 +278,12 @@ class ShellTool:
             if ending.code:
                 code, is_error = "exit_status", True
                 notes += _hints(body) if fresh is not None else []
-        if fresh:
-            names = ", ".join(clean(path) for path in fresh[:8])
+        if fresh is not None and fresh.names:
+            names = ", ".join(clean(path) for path in fresh.names[:MOST_NEWS])
             notes.append(f"[new protected names, which nothing loads without the user's trust: {names}]")
+        if fresh is not None:
+            notes += [f"[{clean(words)}]" for words in fresh.said[:MOST_NEWS]]
+            notes += [f"[and {more} more like that]" for more in (len(fresh.said) - MOST_NEWS,) if more > 0]
         notes += [f"[{ended_line(one)}]" for one in self._backgrounds.ended()]
         details = {
             "exit_code": _exit_code(ending.code) if ending.how == "exited" else None,

@@ -30,6 +30,15 @@ class BoxSettings(NamedTuple):
     show: tuple[str, ...] = ()
 
 
+class News(NamedTuple):
+    """What a command left that somebody should know of."""
+
+    names: tuple[str, ...] = ()
+    """Protected names that were not there before."""
+    said: tuple[str, ...] = ()
+    """Sentences: what was taken over, set aside or opened again, and why."""
+
+
 class Looking(NamedTuple):
     """A program of wisp's own, boxed: what to start and what it inherits."""
 
@@ -95,7 +104,7 @@ class Box:
         stdin: int = -1,
         errors: Callable[[bytes], object] | None = None,
         tty: bool = False,
-    ) -> tuple[Ending, tuple[str, ...]]:
+    ) -> tuple[Ending, News]:
         """Run a command in the box, in the working directory.
 
         Args:
@@ -103,7 +112,7 @@ class Box:
             tty: it gets a terminal of its own.
 
         Returns:
-            How it ended, and the protected names that are new since.
+            How it ended, and what is new since.
 
         Raises:
             Refused: it could not be boxed; nothing ran.

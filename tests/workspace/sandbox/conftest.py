@@ -31,13 +31,14 @@ class Boxed:
         self, command: str, *, timeout: float = 60, stop: StopToken | None = None
     ) -> tuple[Ending, str]:
         said = bytearray()
-        ending, self.fresh = self.box.run(
+        ending, news = self.box.run(
             ["/bin/bash", "-c", command],
             env=self.environment,
             timeout=timeout,
             stop=stop or StopToken(),
             output=said.extend,
         )
+        self.fresh = (*news.names, *news.said)
         return ending, said.decode("utf-8", "replace")
 
     def close(self) -> None:

@@ -47,7 +47,7 @@ def reopen(roots: Sequence[Root], path: str) -> str:
         return f"{path} cannot be looked into, and cannot be changed from here on"
     try:
         mode = stat.S_IMODE(os.fstat(fd).st_mode)
-        os.chmod(f"/proc/self/fd/{fd}", mode | stat.S_IRUSR | stat.S_IXUSR)
+        os.chmod(f"/proc/self/fd/{fd}", mode | stat.S_IRWXU)
     except OSError as exc:
         return f"{path} cannot be looked into, and cannot be changed from here on: {exc.strerror}"
     finally:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from wisp.workspace.box import News
 from wisp.workspace.errors import Refused
 from wisp.workspace.process import Ending
 from wisp.workspace.sandbox import hidden, landlock, seccomp
@@ -59,8 +60,8 @@ class Boxes:
         """Most processes, all boxes together."""
         self._filter = seccomp.build(os.uname().machine)
 
-    def run(self, job: Job) -> tuple[Ending, tuple[str, ...]]:
-        """Run `job` in the working directory; how it ended and what is to be said of new protected names.
+    def run(self, job: Job) -> tuple[Ending, News]:
+        """Run `job` in the working directory; how it ended and what is new.
 
         Raises:
             Refused: the box cannot be built; nothing ran.
@@ -87,8 +88,8 @@ class Boxes:
             news = self._ended(before)
         return ending, news
 
-    def _ended(self, before: Mapping[str, _Identity] | None) -> tuple[str, ...]:
-        """Count it out; the protected names that are new, and what became of repositories among them.
+    def _ended(self, before: Mapping[str, _Identity] | None) -> News:
+        """Count it out; the protected names that are new, and what became of them.
 
         Args:
             before: those that were there; None when nothing ran.
@@ -96,7 +97,7 @@ class Boxes:
         with self._lock:
             self._running -= 1
             if before is None:
-                return ()
+                return News()
             self._look()
             said = self._reopen(before)
             fresh = {path for path in self._look() if before.get(path) != _identity(path)}
@@ -108,7 +109,7 @@ class Boxes:
                         "what could make git run something may lie among them unseen"
                     )
             said += self._new.settle(fresh, set(before) - self._new.loose - fresh, alone=not self._running)
-            return tuple(sorted(path for path in fresh if os.path.lexists(path))) + tuple(said)
+            return News(tuple(sorted(path for path in fresh if os.path.lexists(path))), tuple(said))
 
     def _once(self, job: Job, look: Callable[[], list[str]]) -> Ending:
         """Run it in one box; `look` says which protected names are there."""
@@ -149,7 +150,7 @@ class Boxes:
             self._cap = Cap(self.most)
         return self._cap.entering(argv)
 
-    def run_confined(self, job: Job, *, tty: bool = False) -> tuple[Ending, tuple[str, ...]]:
+    def run_confined(self, job: Job, *, tty: bool = False) -> tuple[Ending, News]:
         """As `run`, under Landlock only."""
         self._check_roots()
         roots = [root.path for root in self._grant.roots]

@@ -195,7 +195,7 @@ class Watch:
         if not stat.S_ISDIR(there.st_mode):
             return None
         read = _Folder(there.st_ctime_ns, now, watched)
-        if _is_shut(path, there):
+        if _is_shut(there):
             return read._replace(shut=True)
         names: list[str] = []
         below: list[str] = []
@@ -220,13 +220,12 @@ class Watch:
         return read._replace(names=tuple(names), below=tuple(below), skipped=tuple(skipped))
 
 
-def _is_shut(path: str, there: os.stat_result) -> bool:
-    """Whether we may not look into a folder that we, and so every command, may open again."""
-    return (
-        there.st_mode & _OPEN != _OPEN
-        and there.st_uid == os.geteuid()
-        and not os.access(path, os.R_OK | os.X_OK)
-    )
+def _is_shut(there: os.stat_result) -> bool:
+    """Whether this folder keeps its owner out, who is us: a command may open it again.
+
+    Root looks into it all the same, but has not that capability in the box.
+    """
+    return there.st_mode & _OPEN != _OPEN and there.st_uid == os.geteuid()
 
 
 def _still(path: str) -> str:
